@@ -60,7 +60,7 @@ async def whole_life(harness: Harness) -> None:
     assert len([write for write in harness.writes if write.resource == "jobs.batch" and write.carried_out]) == 1
 
 
-def test_the_definition_is_the_classes() -> None:
+def test_crd_file_equals_generated_crd() -> None:
     assert [*dl.read_yaml_documents(CRD.read_text())] == [dl.generate_crd(Database)]
 
 
@@ -68,7 +68,7 @@ def backups(result: str) -> float:
     return REGISTRY.get_sample_value("database_backups_total", {"result": result}) or 0.0
 
 
-async def test_it_lives_and_dies(deltaloop_harness: Harness) -> None:
+async def test_database_is_created_and_deleted(deltaloop_harness: Harness) -> None:
     made = backups("made")
     await whole_life(deltaloop_harness)
     assert backups("made") == made + 1
@@ -89,7 +89,7 @@ async def test_backup_is_counted_once_although_the_finalizer_stays(deltaloop_har
     assert backups("made") == made + 1
 
 
-async def test_failed_backup_keeps_the_data_and_another_one_lets_them_go(deltaloop_harness: Harness) -> None:
+async def test_data_is_deleted_only_after_successful_backup(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     failed = backups("failed")
     await begin(harness, backups_fail=True)
@@ -116,7 +116,7 @@ async def test_backup_of_an_earlier_database_does_not_count(deltaloop_harness: H
     assert len(await harness.client.list_all(JOB)) == 2
 
 
-async def test_it_says_how_many_servers_are_ready(deltaloop_harness: Harness) -> None:
+async def test_status_contains_ready_servers(deltaloop_harness: Harness) -> None:
     await deltaloop_harness.environment("statefulsets")
     await begin(deltaloop_harness, replicas=2)
     status = (await deltaloop_harness.client.get(Database, "a")).status
@@ -125,17 +125,17 @@ async def test_it_says_how_many_servers_are_ready(deltaloop_harness: Harness) ->
     assert await ready(deltaloop_harness) == ("True", "Running")
 
 
-async def test_it_may_crash_at_every_write() -> None:
+async def test_database_converges_after_crash_at_each_write() -> None:
     moments = [CrashMoment.AFTER]  # before a write is after the one before it
     assert await crash_at_every_write(whole_life, moments=moments) >= 12
 
 
-async def test_a_third_of_the_writes_fails(deltaloop_harness: Harness) -> None:
+async def test_database_converges_with_failing_writes(deltaloop_harness: Harness) -> None:
     with deltaloop_harness.fail_writes(0.3, seed=1):
         await whole_life(deltaloop_harness)
 
 
-async def test_drift_is_mended_and_what_others_set_stays(deltaloop_harness: Harness) -> None:
+async def test_drift_is_corrected_and_foreign_fields_stay(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await begin(harness, replicas=3)
     await harness.client.patch(SET, "a", {"spec": {"replicas": 9}, "metadata": {"annotations": {"of": "others"}}})
@@ -146,7 +146,7 @@ async def test_drift_is_mended_and_what_others_set_stays(deltaloop_harness: Harn
     assert (await harness.client.get(dl.kinds.SERVICE, "a"))["spec"]["clusterIP"] == "None"
 
 
-async def test_settings_come_from_a_config_map_and_follow_it(deltaloop_harness: Harness) -> None:
+async def test_settings_follow_config_map(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await begin(harness, config_ref=Settings("settings"))
     assert await ready(harness) == ("False", "ConfigMissing")
@@ -158,7 +158,7 @@ async def test_settings_come_from_a_config_map_and_follow_it(deltaloop_harness: 
         assert container["args"] == ["-c", f"max_connections={number}"]
 
 
-async def test_the_leader_is_killed(deltaloop_harness: Harness) -> None:
+async def test_standby_continues_after_leader_is_killed(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await harness.install(CRD)
     first = await harness.start(reconcile, leader_election=True)

@@ -20,7 +20,7 @@ def named(name: str, **spec: object) -> Database:
     return Database(metadata=dl.ObjectMeta(name=name), spec=DatabaseSpec(**spec))  # type: ignore[arg-type]
 
 
-def test_no_version_loses_anything() -> None:
+def test_conversion_is_lossless() -> None:
     assert_conversion_round_trips(to_new, to_old, count=30)
 
 
@@ -33,13 +33,13 @@ def test_no_version_loses_anything() -> None:
         ("postgres@sha256:00", "postgres@sha256:00"),
     ],
 )
-def test_an_image_gets_a_version(image: str, wanted: str) -> None:
+def test_default_version_is_added_to_image(image: str, wanted: str) -> None:
     database = named("a", image=image)
     complete(database)
     assert database.spec.image == wanted
 
 
-def test_what_is_not_there_yet_is_no_reason_to_refuse() -> None:
+def test_missing_reference_is_accepted() -> None:
     request: dl.AdmissionRequest[Database] = dl.webhooks.admission_request(reads={dl.kinds.CONFIG_MAP: []})
     assert [*check(named("a", config_ref=Settings("fast")), request)] == []
     assert request.warnings == ("there is no ConfigMap fast yet: the Database waits for it",)
@@ -50,7 +50,7 @@ async def begin(harness: Harness) -> None:
     await harness.start(reconcile, webhooks=WEBHOOKS)
 
 
-async def test_objects_are_completed_judged_and_converted(deltaloop_harness: Harness) -> None:
+async def test_objects_are_defaulted_validated_and_converted(deltaloop_harness: Harness) -> None:
     client = deltaloop_harness.client
     await begin(deltaloop_harness)
     made = await client.create(Database, named("a", image="postgres", replicas=3))
@@ -65,7 +65,7 @@ async def test_objects_are_completed_judged_and_converted(deltaloop_harness: Har
         await client.create(Database, named("b", image="postgres:latest"))
 
 
-async def test_old_clients_go_on(deltaloop_harness: Harness) -> None:
+async def test_old_clients_can_continue(deltaloop_harness: Harness) -> None:
     client = deltaloop_harness.client
     await begin(deltaloop_harness)
     old = OldDatabase(metadata=dl.ObjectMeta(name="a"), spec=OldDatabaseSpec(servers=2, config_map="fast"))
@@ -82,7 +82,7 @@ async def test_old_clients_go_on(deltaloop_harness: Harness) -> None:
     assert (await client.get(Database, "a")).spec.replicas == 1
 
 
-async def test_they_are_away_and_slow(deltaloop_harness: Harness) -> None:
+async def test_webhooks_can_be_unavailable_or_slow(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     await harness.install(DEFINITION)
     replica = await harness.start(reconcile, webhooks=WEBHOOKS)
@@ -99,7 +99,7 @@ async def test_they_are_away_and_slow(deltaloop_harness: Harness) -> None:
     assert (await client.get(SET, "a"))["spec"]["replicas"] == 2
 
 
-async def test_they_are_wrong(deltaloop_harness: Harness) -> None:
+async def test_webhook_errors_reject_requests(deltaloop_harness: Harness) -> None:
     @dl.validate(Database, name=check.name)
     def wrong(_: Database) -> None:
         raise LookupError
@@ -122,7 +122,7 @@ async def test_they_are_wrong(deltaloop_harness: Harness) -> None:
         ("webhook-rejects:patch:databases.example.com:1", 403),
     ],
 )
-def test_crashes_and_failing_webhooks_change_nothing_in_the_end(schedule: str, code: int) -> None:
+def test_database_converges_despite_crashes_and_failing_webhooks(schedule: str, code: int) -> None:
     simulation = Simulation(databases_are_judged)
     run = simulation.run(parse_schedule(schedule))
     assert (run.unused_faults, run.writes[0].code) == ((), code)

@@ -51,7 +51,7 @@ def done() -> tuple[dict[str, Any], dict[str, Any]]:
     return owner, child(owner, "new")
 
 
-def test_everything_is_right_only_if_status_and_child_repeat_the_message() -> None:
+def test_result_is_correct_only_if_status_and_child_contain_message() -> None:
     owner, config_map = done()
     assert not mistake([owner], [config_map, {"metadata": {"name": "of-others"}}])
     assert "controls no config map" in mistake([owner], [])
@@ -65,7 +65,7 @@ def test_everything_is_right_only_if_status_and_child_repeat_the_message() -> No
     assert "owner that is gone" in mistake([], [child(owner, "new")])
 
 
-def test_a_status_and_the_rest_of_an_object_are_written_apart(store: Store) -> None:
+def test_status_and_other_fields_are_written_separately(store: Store) -> None:
     store.greetings.patch(KEY, {"status": {"message": "x"}, "metadata": {"labels": {}}}, part="", creates=False)
     assert "status" not in read(store.greetings.get(KEY))
     store.greetings.patch(KEY, {"status": {"message": "x"}, "spec": {"message": "y"}}, part="status", creates=False)
@@ -83,7 +83,7 @@ def test_a_status_and_the_rest_of_an_object_are_written_apart(store: Store) -> N
     assert (found["status"], found["spec"]["message"]) == ({"message": "z"}, "y")
 
 
-def test_what_changes_nothing_makes_no_event_and_an_old_version_conflicts(store: Store) -> None:
+def test_unchanged_update_has_no_event_and_old_version_conflicts(store: Store) -> None:
     before = read(store.greetings.get(KEY))
     assert read(store.greetings.update(KEY, before, part="")) == before
     assert len(store.greetings.log) == 1
@@ -101,7 +101,7 @@ def test_what_changes_nothing_makes_no_event_and_an_old_version_conflicts(store:
     assert len(store.greetings.log) == 2
 
 
-def test_a_watch_begins_after_its_version_and_a_streamed_list_ends_with_its_bookmark(store: Store) -> None:
+def test_watch_starts_after_version_and_streamed_list_ends_with_bookmark(store: Store) -> None:
     version = store.version
     store.greetings.create(NAMESPACE, greeting(1, "first"))
     assert [read(line)["object"]["metadata"]["name"] for line in store.greetings.since(version)] == [name_of(1)]
@@ -113,7 +113,7 @@ def test_a_watch_begins_after_its_version_and_a_streamed_list_ends_with_its_book
     assert listed["metadata"]["resourceVersion"] == str(store.version)
 
 
-def test_paths_name_a_collection_an_object_and_a_part(store: Store) -> None:
+def test_paths_are_parsed_as_collection_object_and_subresource(store: Store) -> None:
     base = "/apis/bench.deltaloop.dev/v1"
     assert store.find(f"{base}/greetings") == (store.greetings, "", "", "")
     assert store.find(f"{base}/namespaces/default/greetings/a/status") == (store.greetings, "default", "a", "status")
@@ -123,7 +123,7 @@ def test_paths_name_a_collection_an_object_and_a_part(store: Store) -> None:
             store.find(path)
 
 
-def test_a_merge_patch_says_what_its_rfc_says() -> None:
+def test_merge_patch_follows_rfc() -> None:
     assert merged({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": None, "e": {"f": None}}, "d": [1]}) == {
         "a": {"c": 2, "e": {}},
         "d": [1],
@@ -141,7 +141,7 @@ apiserver_request_duration_seconds_count{group="",resource="configmaps",verb="PO
 """
 
 
-def test_a_real_servers_requests_are_counted_by_verb_and_resource() -> None:
+def test_requests_of_real_server_are_counted_by_verb_and_resource() -> None:
     assert counted(METRICS) == {"create configmaps": 9, "conflict": 2, "patch greetings/status": 4}
 
 
@@ -150,7 +150,7 @@ def test_percentiles_are_of_milliseconds() -> None:
     assert percentiles([0.001]) == {"p50": 1.0, "p99": 1.0}
 
 
-def test_an_operator_that_is_not_built_is_named_and_one_that_is_unknown_refused(tmp_path: Path) -> None:
+def test_unbuilt_operator_is_skipped_and_unknown_operator_rejected(tmp_path: Path) -> None:
     there, skipped = available(tmp_path, {"controller-runtime", "kopf"})
     assert (there, skipped) == ([], ["controller-runtime", "kopf"])
     with pytest.raises(ValueError, match="there is no operator nobody"):
@@ -179,7 +179,7 @@ def rows(found: Mapping[str, Any]) -> dict[str, Row]:
     return {row.metric: row for row in rows_of(found, 3000)}
 
 
-def test_both_forms_of_ours_are_beside_every_peer_and_not_beside_each_other() -> None:
+def test_both_own_variants_are_compared_with_peers_only() -> None:
     found = rounds([1.0, 1.0], [2.0, 2.0])
     ours = found["real"]["deltaloop"]
     halves = {number: {phase: replace(of, cpu=0.5) for phase, of in phases.items()} for number, phases in ours.items()}
@@ -190,7 +190,7 @@ def test_both_forms_of_ours_are_beside_every_peer_and_not_beside_each_other() ->
         assert ratio == (0.25 if case.endswith("-uvloop") else 0.5), (case, peer)
 
 
-def test_a_ratio_is_of_rounds_and_its_interval_holds_it() -> None:
+def test_ratio_is_within_its_interval() -> None:
     row = rows(rounds([1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 2.0, 2.0, 2.0, 2.0, 9.0]))["cpu"]
     assert (row.case, row.peer, row.ratio, row.ours, row.theirs, row.runs) == ("controller-start", "kopf", 1.5, 3, 2, 5)
     assert row.low is not None
@@ -200,7 +200,7 @@ def test_a_ratio_is_of_rounds_and_its_interval_holds_it() -> None:
     assert (again.low, again.high) == (row.low, row.high)
 
 
-def test_an_interval_is_as_wide_as_its_rounds_differ() -> None:
+def test_interval_width_follows_rounds() -> None:
     assert interval([1.5] * 7) == (1.5, 1.5)
     assert interval([1.0, 2.0]) is None
     narrow, wide = interval([1.0, 1.01, 1.02, 0.99, 0.98, 1.0, 1.0]), interval([1.0, 2.0, 0.5, 1.5, 0.7, 1.0, 3.0])
@@ -211,7 +211,7 @@ def test_an_interval_is_as_wide_as_its_rounds_differ() -> None:
     assert wide == (0.7, 2.0)
 
 
-def test_writes_are_counted_and_reads_are_not_and_conflicts_are_apart() -> None:
+def test_writes_and_conflicts_are_counted_separately() -> None:
     found = rows(rounds([1.0], [1.0]))
     assert (found["requests"].ours, found["conflicts"].ours) == (3.0, 2.0)
     assert "p50" not in found
@@ -219,20 +219,20 @@ def test_writes_are_counted_and_reads_are_not_and_conflicts_are_apart() -> None:
     assert (single["p50"].ratio, single["p99"].ours) == (1.0, 2.0)
 
 
-def test_nothing_is_no_ratio_and_a_peer_without_rounds_no_row() -> None:
+def test_zero_has_no_ratio_and_peer_without_rounds_no_row() -> None:
     assert rows(rounds([0.1], [0.0]))["cpu"].ratio is None
     assert rows(rounds([0.0], [0.1]))["cpu"].ratio == 0.0
     assert not rows(rounds([0.1], []))
 
 
-def test_a_bound_is_reached_only_if_the_whole_interval_is_below_it() -> None:
+def test_bound_is_reached_if_whole_interval_is_below() -> None:
     assert word({"high": 0.99}, 1.0) == "reached"
     assert word({"high": 1.0}, 1.0) == "**not reached**"
     assert word({"high": None}, 1.0) == "too few rounds to say"
     assert word(None, 1.0) == "not measured"
 
 
-def test_rows_join_the_summary_and_outlive_a_new_one_of_everything_else() -> None:
+def test_rows_are_merged_into_summary() -> None:
     old = {"rows": [{"case": "list-10k"}, {"case": "controller-start"}], "controllers": {"rounds": 1}, "commit": "a"}
     new = joined(old, rows_of(rounds([1.0], [2.0]), 3000), {"rounds": 7})
     assert [row["case"] for row in new["rows"]].count("controller-start") == 7
@@ -244,7 +244,7 @@ def test_rows_join_the_summary_and_outlive_a_new_one_of_everything_else() -> Non
     assert kept({"rows": []}, {}) == {"rows": []}
 
 
-def test_what_was_measured_is_read_again_and_other_sizes_are_apart(tmp_path: Path) -> None:
+def test_results_are_read_back_and_separated_by_size(tmp_path: Path) -> None:
     results = Results(tmp_path, Sizes())
     assert not results.has("real", "kopf", 0)
     results.write("real", "kopf", 0, {"start": MEASURED})
@@ -255,7 +255,7 @@ def test_what_was_measured_is_read_again_and_other_sizes_are_apart(tmp_path: Pat
     assert not Results(tmp_path, Sizes(objects=10)).rounds()
 
 
-def test_the_section_begins_with_its_picture(tmp_path: Path) -> None:
+def test_section_starts_with_picture(tmp_path: Path) -> None:
     results = Results(tmp_path, Sizes())
     for name in ("kopf", "deltaloop"):
         results.write("real", name, 0, {"start": MEASURED})
@@ -276,7 +276,7 @@ def test_the_section_begins_with_its_picture(tmp_path: Path) -> None:
     assert section.picture({}) is None
 
 
-def test_ours_asks_for_two_writes_of_each_object_and_no_more() -> None:
+def test_own_operator_needs_two_writes_per_object() -> None:
     writes = {"create configmaps": 5, "patch greetings/status": 5, "watch greetings": 1}
     measured = Measured(cpu=1.0, wall=1.0, server_cpu=1.0, peak=1.0, rss=1.0, requests=writes)
     assert not too_much({"start": measured}, 5)
@@ -298,7 +298,7 @@ sys.stdin.read()
 
 
 @pytest.mark.real_time
-def test_cpu_of_children_counts_and_an_operator_that_has_ended_is_not_waited_for() -> None:
+def test_cpu_includes_children_and_ended_operator_is_not_awaited() -> None:
     with (
         subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,
         tempfile.TemporaryFile() as output,
@@ -319,7 +319,7 @@ def test_cpu_of_children_counts_and_an_operator_that_has_ended_is_not_waited_for
     assert processes.cpu([process.pid]) == 0.0
 
 
-def test_a_phase_is_named_after_its_server_unless_that_is_a_real_one() -> None:
+def test_phase_name_contains_server_unless_real() -> None:
     assert case_name("real", "start") == "controller-start"
     assert case_name("replayed", "start") == "controller-start-replayed"
     assert as_documents([]) == []

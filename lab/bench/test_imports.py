@@ -3,7 +3,7 @@
 from lab.bench.imports import DEPENDENCIES, OURS, STANDARD_LIBRARY, measured, steps
 
 
-def test_modules_are_sorted_in_the_order_in_which_they_came() -> None:
+def test_modules_are_grouped_in_order_of_import() -> None:
     names = [
         "sys",
         "__main__",
@@ -22,7 +22,7 @@ def test_modules_are_sorted_in_the_order_in_which_they_came() -> None:
     }
 
 
-def test_what_a_step_takes_is_no_longer_in_the_next_one() -> None:
+def test_modules_of_step_are_not_counted_again() -> None:
     found = measured({"first": ["decimal", "deltaloop.api.keys"], "again": ["decimal", "deltaloop.api.keys"]}, runs=1)
     assert found["first"]["modules"] == found["again"]["modules"] == 2
     assert found["first"]["cpu"] > 10 * found["again"]["cpu"] > 0

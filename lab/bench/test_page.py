@@ -36,7 +36,7 @@ SPLIT = {
 }
 
 
-def test_blocks_are_filled_and_everything_else_is_left() -> None:
+def test_blocks_are_filled_and_other_text_is_unchanged() -> None:
     text = "before\n<!-- figures: run -->\nold\n<!-- end -->\nafter\n"
     filled = page.fill(text, {"run": "new"})
     assert filled == "before\n<!-- figures: run -->\nnew\n<!-- end -->\nafter\n"
@@ -45,7 +45,7 @@ def test_blocks_are_filled_and_everything_else_is_left() -> None:
         page.fill(text, {})
 
 
-def test_the_page_has_a_place_for_every_block(tmp_path: Path) -> None:
+def test_page_has_marker_for_each_block(tmp_path: Path) -> None:
     committed = Path(__file__).parents[2] / page.PAGE
     (tmp_path / page.PAGE).parent.mkdir(parents=True)
     (tmp_path / page.PAGE).write_text(committed.read_text())
@@ -60,7 +60,7 @@ def test_the_page_has_a_place_for_every_block(tmp_path: Path) -> None:
         ET.fromstring(picture.read_text())
 
 
-def test_steps_are_differences_and_never_negative() -> None:
+def test_stage_costs_are_nonnegative_differences() -> None:
     parts = dict(page.stage_parts({**SPLIT, "lines": {"list": 1.0, "event": 1.0}}, "list"))
     assert parts["socket"] == 5.0
     assert parts["TLS"] == 5.0
@@ -68,7 +68,7 @@ def test_steps_are_differences_and_never_negative() -> None:
     assert "another handler" not in parts
 
 
-def test_names_in_a_picture_are_escaped() -> None:
+def test_names_in_chart_are_escaped() -> None:
     picture = chart.bars("a < b", [("x & y", 3.0), ("nothing", 0.0)], unit="us", highlight="x")
     ET.fromstring(picture)
     assert "nothing" not in picture
@@ -76,7 +76,7 @@ def test_names_in_a_picture_are_escaped() -> None:
     ET.fromstring(chart.bars("empty", [], unit="us", highlight="x"))
 
 
-def test_imports_are_held_against_their_bounds() -> None:
+def test_imports_are_compared_with_bounds() -> None:
     steps = {
         "dependencies": {"modules": 100, "cpu": 0.2, "bytes": 30 << 20},
         "deltaloop": {"modules": 200, "cpu": 0.080, "bytes": (4 << 20) + 4096},

@@ -21,11 +21,11 @@ from lab.bench.page import fill
         ("", {}),
     ],
 )  # fmt: skip
-def test_the_last_line_of_pytest_is_read(printed: str, found: dict[str, int]) -> None:
+def test_last_line_of_pytest_is_parsed(printed: str, found: dict[str, int]) -> None:
     assert pythons.counts(printed) == found
 
 
-def test_a_python_says_what_it_is() -> None:
+def test_facts_of_python_are_found() -> None:
     found = pythons.facts(sys.executable)
     assert found is not None
     assert found["version"] == ".".join(map(str, sys.version_info[:3]))
@@ -33,7 +33,7 @@ def test_a_python_says_what_it_is() -> None:
     assert pythons.facts("no-such-python") is None
 
 
-def test_the_table_says_what_works_and_what_was_not_tried() -> None:
+def test_table_shows_results_and_missing_pythons() -> None:
     figures = {"list": 12.34, "event": 5.0, "bytes": 1234.5}
     results = {
         "commit": "abc",
@@ -53,7 +53,7 @@ def test_the_table_says_what_works_and_what_was_not_tried() -> None:
     assert len(lines) == 2 + len(pythons.NAMES) + 2
 
 
-def test_the_page_has_what_was_found() -> None:
+def test_page_contains_results() -> None:
     results = json.loads(pythons.RESULTS.read_text())
     page = pythons.PAGE.read_text()
     assert page == fill(page, {"pythons": pythons.rows(results)})

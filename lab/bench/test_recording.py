@@ -25,7 +25,7 @@ def chunks(blocks: list[bytes]) -> list[bytes]:
     return found
 
 
-def test_a_recording_is_whole() -> None:
+def test_recording_is_complete() -> None:
     recording = Recording(JsonCodec(), KINDS["widgets"], objects=OBJECTS, events=3, paced=1)
     whole = body(recording.whole)
     first, second = (body(page) for page in recording.pages)
@@ -37,7 +37,7 @@ def test_a_recording_is_whole() -> None:
     assert recording.list_bytes() == sum(map(len, recording.whole))
 
 
-def test_a_stream_is_one_chunk_for_each_event() -> None:
+def test_stream_has_one_chunk_per_event() -> None:
     recording = Recording(JsonCodec(), KINDS["pods"], objects=2, events=3, paced=1)
     initial = [json.loads(each) for each in chunks(recording.initial())]
     assert [each["type"] for each in initial] == ["ADDED", "ADDED", "BOOKMARK"]

@@ -40,7 +40,7 @@ def row(case: str, peer: str, metric: str, ratio: float, ours: float = 1.0) -> R
     return Row(case=case, peer=peer, metric=metric, ratio=ratio, ours=ours, theirs=1.0, runs=1, wire="json", measured=1)
 
 
-def test_a_ratio_is_the_median_of_the_rounds_ratios_and_not_the_ratio_of_medians() -> None:
+def test_ratio_is_median_of_ratios_of_rounds() -> None:
     ours = {each: replace(SAMPLE, list_cpu=cpu) for each, cpu in enumerate((0.01, 0.02, 0.09))}
     theirs = {each: replace(SAMPLE, list_cpu=cpu) for each, cpu in enumerate((0.10, 0.10, 0.10, 0.10))}
     found = compare(ours, theirs, LIST_METRICS["cpu"])
@@ -53,11 +53,11 @@ def test_a_ratio_is_the_median_of_the_rounds_ratios_and_not_the_ratio_of_medians
     assert found[0] == pytest.approx(0.3)
 
 
-def test_rounds_that_only_one_has_are_not_compared() -> None:
+def test_rounds_of_one_side_only_are_not_compared() -> None:
     assert compare({0: SAMPLE}, {1: SAMPLE}, LIST_METRICS["cpu"]) is None
 
 
-def test_a_peer_that_is_given_less_is_compared_per_object() -> None:
+def test_peer_with_smaller_load_is_compared_per_object() -> None:
     scenario = Scenario(load=Load(objects=10_000, events=50_000))
     fewer = replace(SAMPLE, objects=1_000, list_cpu=1.0)
     more = replace(SAMPLE, objects=10_000, list_cpu=1.0)
@@ -67,7 +67,7 @@ def test_a_peer_that_is_given_less_is_compared_per_object() -> None:
     assert cpu.measured == 1_000
 
 
-def test_variants_of_ours_have_cases_of_their_own_and_are_never_peers() -> None:
+def test_own_variants_have_own_cases_and_are_not_peers() -> None:
     scenario = Scenario(load=Load(objects=10_000, events=0))
     names = ("deltaloop", "deltaloop-stripped", "floor")
     rows = rows_of(scenario, peers(*names), {name: {0: SAMPLE} for name in names})
@@ -78,7 +78,7 @@ def test_variants_of_ours_have_cases_of_their_own_and_are_never_peers() -> None:
     }
 
 
-def test_the_floor_keeps_nothing_and_has_no_row_of_memory() -> None:
+def test_floor_has_no_memory_row() -> None:
     scenario = Scenario(load=Load(objects=10_000, events=0))
     rows = rows_of(scenario, peers("deltaloop", "floor"), {"deltaloop": {0: SAMPLE}, "floor": {0: SAMPLE}})
     assert {each.metric for each in rows} == {"cpu", "wall"}
@@ -101,7 +101,7 @@ def test_case_names() -> None:
     assert len(names) == len(set(names))
 
 
-def test_every_peer_is_first_in_some_round_and_the_order_turns_around() -> None:
+def test_order_of_peers_rotates_and_reverses() -> None:
     four = peers("deltaloop", "floor", "kopf", "kr8s")
     orders = [cases.order(four, each) for each in range(8)]
     assert {each[0].name for each in orders} == {each.name for each in four}
@@ -110,7 +110,7 @@ def test_every_peer_is_first_in_some_round_and_the_order_turns_around() -> None:
     assert cases.order([], 3) == []
 
 
-def test_a_long_list_is_for_peers_that_can_take_it() -> None:
+def test_long_list_is_limited_to_capable_peers() -> None:
     scenario = Scenario(load=Load(objects=50_000, events=0), least_objects=20_000)
     assert scenario.takes(BY_NAME["kube-rs-dynamic"])
     assert not scenario.takes(BY_NAME["client-go-dynamic"])
@@ -120,13 +120,13 @@ def test_a_long_list_is_for_peers_that_can_take_it() -> None:
     assert not Scenario(load=Load(kind="widgets")).takes(BY_NAME["client-go-typed"])
 
 
-def test_peers_that_were_not_built_are_named(tmp_path: Path) -> None:
+def test_unbuilt_peers_are_skipped(tmp_path: Path) -> None:
     there, skipped = available(tmp_path, {"kopf"})
     assert there == []
     assert "kopf" in skipped
 
 
-def test_verdicts_say_what_is_not_measured_and_what_is_not_reached() -> None:
+def test_verdicts_include_unmeasured_and_unreached_bounds() -> None:
     rows = [row("watch-50k", "floor", "cpu", 2.5), row("list-10k", "floor", "cpu", 2.0)]
     words = {
         (each.case, each.metric): each.word for each in verdicts(by_key(as_documents(rows))) if each.peer == "floor"
@@ -136,7 +136,7 @@ def test_verdicts_say_what_is_not_measured_and_what_is_not_reached() -> None:
     assert words["widgets-list-10k", "cpu"] == "not measured"
 
 
-def test_a_regression_is_a_ratio_beyond_the_tolerance() -> None:
+def test_regression_is_ratio_above_tolerance() -> None:
     committed = as_documents([row("list-5k", "floor", "cpu", 1.6), row("watch-20k", "floor", "cpu", 2.0)])
     now = [row("list-5k", "floor", "cpu", 2.39), row("watch-20k", "floor", "cpu", 3.1)]
     assert check_ratios(committed, now, 1.5) == ["watch-20k: 3.10 times the floor, not more than 3.00"]
@@ -150,7 +150,7 @@ def test_a_regression_is_a_ratio_beyond_the_tolerance() -> None:
         ({3: 3.1, 9: 3.2, 21: 3.1}, True, [3, 9, 21]),
     ],
 )
-def test_what_looks_worse_is_measured_further(ratios: dict[int, float], worse: bool, judged: list[int]) -> None:
+def test_suspected_regression_is_measured_again(ratios: dict[int, float], worse: bool, judged: list[int]) -> None:
     committed = as_documents([row("watch-20k", "floor", "cpu", 2.0)])
     seen = list[int]()
 
@@ -162,7 +162,7 @@ def test_what_looks_worse_is_measured_further(ratios: dict[int, float], worse: b
     assert seen == judged
 
 
-def test_a_peer_that_holds_something_else_is_no_measurement() -> None:
+def test_peer_with_wrong_cache_content_is_rejected() -> None:
     load = Load(objects=3_000, events=10)
     right = {"probe_version": probed_version(3_000, 10), "indexed": 2}
     check(right, load, "peer")

@@ -23,16 +23,16 @@ class Store:
     ("old", "new"),
     [("Keeps things", "Holds things"), ("  # as it came", ""), ('"""A module."""\n\n', ""), ("key: str", "key:   str")],
 )
-def test_words_and_layout_are_not_code(old: str, new: str) -> None:
+def test_comments_and_layout_do_not_change_code_identity(old: str, new: str) -> None:
     assert old in SOURCE
     assert code_of(SOURCE.replace(old, new)) == code_of(SOURCE)
 
 
-def test_code_is() -> None:
+def test_changed_code_changes_identity() -> None:
     assert code_of(SOURCE.replace("return key", "return key + key")) != code_of(SOURCE)
 
 
-def test_samples_depend_on_the_rooms_that_are_measured_and_on_peers(tmp_path: Path) -> None:
+def test_sample_identity_depends_on_measured_packages_and_peers(tmp_path: Path) -> None:
     found = {identity(tmp_path)}
     for name, counts in {
         "src/deltaloop/cache/core/store.py": True,

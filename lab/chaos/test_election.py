@@ -12,7 +12,7 @@ from lab.chaos.election import FAULTS, OURS, Outcome, merged, run
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
-async def test_eight_leadership_changes_by_force(tmp_path: Path) -> None:
+async def test_eight_forced_leadership_changes(tmp_path: Path) -> None:
     """The short form of ``make -C lab chaos-election``: each fault once, in two elections at once."""
     half = len(FAULTS) // 2
     async with asyncio.TaskGroup() as group:

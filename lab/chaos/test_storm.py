@@ -19,7 +19,7 @@ from lab.chaos.storm_processes import storm_of_processes
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-async def test_everything_converges_through_failures_and_restarts(caplog: pytest.LogCaptureFixture) -> None:
+async def test_storm_converges_despite_failures_and_restarts(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="deltaloop")  # records that are kept keep tracebacks, and those memory
     report = await run(objects=40, restarts=2, limit=15.0)
     assert report.missing == [], report.lines()
@@ -32,7 +32,7 @@ async def test_everything_converges_through_failures_and_restarts(caplog: pytest
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
-async def test_a_standby_process_takes_over_from_a_leader_that_is_killed_at_work() -> None:
+async def test_standby_process_takes_over_from_killed_leader() -> None:
     report = await storm_of_processes(objects=40, ends=[signal.SIGKILL], limit=45.0, lease="1.5,1,0.1")
     assert report.missing == [], report.lines()
     assert (report.kills, len(report.takeovers)) == (1, 1)
@@ -41,7 +41,7 @@ async def test_a_standby_process_takes_over_from_a_leader_that_is_killed_at_work
 
 
 @pytest.mark.real_time
-async def test_a_reconciler_that_forgets_an_object_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reconciler_that_skips_object_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Storm.bring_about
 
     async def forgets(self: Storm, request: Request, ctx: Context) -> None:
@@ -54,7 +54,7 @@ async def test_a_reconciler_that_forgets_an_object_is_seen(monkeypatch: pytest.M
     assert report.missing == ["not everything had converged after 1 s"]
 
 
-async def test_a_key_that_runs_twice_at_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_reconciles_of_key_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     async def slow(self: Storm, request: Request, ctx: Context) -> None:
         await asyncio.sleep(1.0)
 
@@ -70,7 +70,7 @@ async def test_a_key_that_runs_twice_at_once_is_seen(monkeypatch: pytest.MonkeyP
     assert not storm.running
 
 
-async def test_two_replicas_without_an_election_are_seen_in_their_journals(
+async def test_replicas_without_election_are_detected_in_journals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def slow(self: Storm, request: Request, ctx: Context) -> None:
@@ -97,7 +97,7 @@ async def test_two_replicas_without_an_election_are_seen_in_their_journals(
     assert run_twice_at_once(runs) == {"default/overlaps"}
 
 
-def test_a_run_that_was_killed_went_on_until_the_death_of_its_process(tmp_path: Path) -> None:
+def test_killed_reconcile_ends_with_its_process(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "one.journal")
     journal.began("a", attempt=1, wait=0.5)
     journal.close()

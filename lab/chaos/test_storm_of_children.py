@@ -98,7 +98,7 @@ async def storm(harness: Harness, server: ApiServer, seed: int) -> Cluster:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-async def test_nothing_is_lost_and_hardly_a_request_changes_nothing(
+async def test_storm_of_children_converges_with_few_redundant_requests(
     deltaloop_harness: Harness, deltaloop_server: ApiServer
 ) -> None:
     harness = deltaloop_harness

@@ -19,14 +19,14 @@ from lab.corpus.schemas import kinds_of
 from lab.corpus.sending import LiveServer, Sender
 
 
-def test_its_files_are_what_the_program_makes() -> None:
+def test_corpus_files_are_up_to_date() -> None:
     for name, text in files().items():
         assert (FOLDER / name).read_text() == text, (
             f"{name}: run python -m lab.corpus.own.build, then make -C lab corpus-record"
         )
 
 
-def test_every_combination_of_features_of_public_schemas_is_in_it() -> None:
+def test_corpus_covers_all_feature_pairs_of_public_schemas() -> None:
     wanted = read(FILE)
     ours = edges_of_all(read_folder(FOLDER))
     assert pairs_of(wanted) - pairs_of(ours) == set()
@@ -35,7 +35,7 @@ def test_every_combination_of_features_of_public_schemas_is_in_it() -> None:
     }
 
 
-def test_what_one_node_lacks_is_missed() -> None:
+def test_missing_feature_pair_is_detected() -> None:
     """Of most pairs there is one node only: without its CRD they are missing."""
     [shapes] = [project for project in read_folder(FOLDER) if project.name == "shapes"]
     wanted = pairs_of(read(FILE))
@@ -47,7 +47,7 @@ def test_what_one_node_lacks_is_missed() -> None:
     raise AssertionError("each pair is in two CRDs at least")
 
 
-def test_a_node_has_the_features_that_are_asked_for() -> None:
+def test_generated_schema_has_requested_features() -> None:
     known = {feature for outer, _, inner in read(FILE) for feature in outer | inner}
     texts = [each for each in known if each in ("maxLength", "minLength", "pattern", "default: string")]
     for number in range(len(texts) + 1):
@@ -59,7 +59,7 @@ def test_a_node_has_the_features_that_are_asked_for() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_part_of_it_is_answered_as_a_real_server_answers() -> None:
+async def test_part_of_corpus_matches_recorded_responses() -> None:
     """The whole is ``make -C lab corpus-own``."""
     [whole] = [project for project in read_folder(FOLDER) if project.name == "extras"]
     few = ("Extra", "Column", "Old")

@@ -33,7 +33,7 @@ def _lines(*objects: Any) -> bytes:
     return b"".join(json.dumps({"from": "a/b:c", "object": each}).encode() + b"\n" for each in objects)
 
 
-def test_a_folder_is_read_project_by_project(tmp_path: Path) -> None:
+def test_corpus_folder_is_read_by_project(tmp_path: Path) -> None:
     crd, widget = {"kind": "CustomResourceDefinition"}, {"kind": "Widget"}
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(_lines(crd, widget)))
     (tmp_path / "a.jsonl").write_bytes(_lines(widget) + b"\n")
@@ -46,18 +46,18 @@ def test_a_folder_is_read_project_by_project(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [b"words", b'{"from": "a"}', b'{"object": {"kind": "A"}}', b'{"from": "a", "object": 1}', b"[]"]
 )
-def test_a_line_that_is_none_is_named(tmp_path: Path, line: bytes) -> None:
+def test_malformed_line_raises_error_with_number(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "a.jsonl").write_bytes(_lines({"kind": "A"}) + line)
     with pytest.raises(ValueError, match=r"a\.jsonl, line 2: "):
         read_folder(tmp_path)
 
 
-def test_a_folder_without_projects_is_no_corpus(tmp_path: Path) -> None:
+def test_folder_without_projects_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no file of a project"):
         read_folder(tmp_path)
 
 
-def test_kinds_are_the_versions_that_are_served() -> None:
+def test_served_versions_are_kinds() -> None:
     crd = widget_crd("example.com", versions=("v1", "v2", "v3"))
     crd["spec"]["versions"][1]["served"] = False
     found = kinds_of(crd)
@@ -85,7 +85,7 @@ def test_kinds_are_found_in_discovery() -> None:
     assert kind_served("v1", "Pod", {"resources": resources}) is None
 
 
-def test_the_smallest_and_the_fullest() -> None:
+def test_smallest_and_fullest_objects_of_schema() -> None:
     assert smallest(WIDGET_SCHEMA) == {}
     spec = fullest(WIDGET_SCHEMA)["spec"]
     assert spec == {
@@ -109,7 +109,7 @@ def test_the_smallest_and_the_fullest() -> None:
         ({"x-kubernetes-int-or-string": True}, 1),
     ],
 )
-def test_what_is_made_fits_its_schema(schema: dict[str, Any], expected: Any) -> None:
+def test_generated_value_satisfies_schema(schema: dict[str, Any], expected: Any) -> None:
     assert smallest(schema) == expected
 
 
@@ -144,14 +144,14 @@ def _mutations(schema: dict[str, Any], value: Any) -> list[Mutation]:
         ({"x-kubernetes-int-or-string": True}, 1, "boolean for int or string", True),
     ],
 )
-def test_every_rule_of_a_schema_is_broken(schema: dict[str, Any], value: Any, name: str, mutated: Any) -> None:
+def test_each_rule_of_schema_is_violated(schema: dict[str, Any], value: Any, name: str, mutated: Any) -> None:
     whole = {"spec": value}
     found = [each.applied_to(whole)["spec"] for each in _mutations(schema, value) if each.name == name]
     assert mutated in found
     assert whole == {"spec": value}
 
 
-def test_fields_are_left_out_and_metadata_is_let_be() -> None:
+def test_fields_are_omitted_except_metadata() -> None:
     schema = {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
     found = {each.name: each for each in _mutations(schema, {"a": "x"}) if each.at == ("spec", "a")}
     assert found["a required field is missing"].applied_to({"spec": {"a": "x"}}) == {"spec": {}}
@@ -159,7 +159,7 @@ def test_fields_are_left_out_and_metadata_is_let_be() -> None:
     assert "a field is left out" in {each.name for each in _mutations(schema, {"b": "y"})}
 
 
-def test_of_many_some_of_each_name_are_chosen_the_same_each_time() -> None:
+def test_mutations_are_sampled_deterministically_by_name() -> None:
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in "abcdefgh"}}
     every = _mutations(schema, dict.fromkeys("abcdefgh", "x"))
     names = {each.name for each in every}
@@ -170,14 +170,14 @@ def test_of_many_some_of_each_name_are_chosen_the_same_each_time() -> None:
     assert len(chosen(every, 10**6, "seed")) == len(every)
 
 
-def test_of_one_name_the_nodes_that_differ_come_first() -> None:
+def test_different_schemas_are_sampled_first() -> None:
     kinds: list[dict[str, Any]] = [{"type": "string"}] * 20 + [{"type": "string", "pattern": "^x"}]
     schema = {"type": "object", "properties": {f"f{at}": each for at, each in enumerate(kinds)}}
     nulls = [each for each in _mutations(schema, {f"f{at}": "x" for at in range(21)}) if each.name == "null"]
     assert any("pattern" in each.features for each in chosen(nulls, 3, "seed"))
 
 
-def test_features_have_nothing_of_a_project() -> None:
+def test_features_contain_no_project_data() -> None:
     schema = {"type": "string", "description": "words", "pattern": "^secret$", "default": "x", "enum": ["a"]}
     assert features_of(schema) == {"type: string", "pattern", "default: string", "enum"}
     more = {"additionalProperties": False, "nullable": True, "anyOf": [{"required": ["a"]}, {"type": "string"}]}
@@ -206,7 +206,7 @@ BAD = Outcome(422, "Invalid", "words", (Cause("spec.a", "FieldValueInvalid", "ba
         (dataclasses.replace(GOOD, body={"spec": {}}), GOOD, comparing.BODY),
     ],
 )
-def test_each_thing_that_is_compared_is_found(ours: Outcome, real: Outcome, what: str) -> None:
+def test_each_compared_aspect_is_detected(ours: Outcome, real: Outcome, what: str) -> None:
     found = compare(ours, real)
     assert found is not None
     assert found.what == what
@@ -223,7 +223,7 @@ def test_each_thing_that_is_compared_is_found(ours: Outcome, real: Outcome, what
         (Outcome(500), Outcome(500)),
     ],
 )
-def test_what_is_alike_is_equal(ours: Outcome, real: Outcome) -> None:
+def test_equivalent_outcomes_are_equal(ours: Outcome, real: Outcome) -> None:
     assert compare(ours, real) is None
 
 
@@ -232,7 +232,7 @@ def _answer(status: int, body: Any, *warnings: str) -> Answer:
     return Answer(status, headers, json.dumps(body).encode())
 
 
-def test_answers_are_read() -> None:
+def test_responses_are_parsed() -> None:
     status = {
         "reason": "Invalid",
         "message": "m",
@@ -245,7 +245,7 @@ def test_answers_are_read() -> None:
     assert Outcome.from_json(GOOD.as_json()) == GOOD
 
 
-def test_what_each_server_sets_for_itself_is_left_out_and_nothing_else() -> None:
+def test_only_values_set_by_server_are_omitted() -> None:
     def body(number: int) -> dict[str, Any]:
         entries: list[Any] = [
             {"manager": name, "time": f"2026-01-02T03:04:0{number}Z", "fieldsV1": {}} for name in "ab"
@@ -266,7 +266,7 @@ def test_what_each_server_sets_for_itself_is_left_out_and_nothing_else() -> None
     assert plain(table)["rows"] == [{"cells": ["an age", "3s"]}]
 
 
-def test_documents_are_looked_at_for_one_kind() -> None:
+def test_documents_are_filtered_by_kind() -> None:
     discovery = {"resources": [{"name": "widgets/status"}, {"name": "widgets"}, {"name": "widgetsets"}]}
     asked = Request("discovery", "GET", "/", kind=KIND)
     assert of_kind(asked, discovery) == [{"name": "widgets"}, {"name": "widgets/status"}]
@@ -296,7 +296,7 @@ CREATE = Request("create", "POST", "/", {"a": 1}, kind=RULED)
 BROKEN_RULE = Outcome(422, "Invalid", causes=(Cause("", "", "Invalid value: a is needed"),))
 
 
-def test_requests_are_counted_in_their_groups() -> None:
+def test_requests_are_counted_by_group() -> None:
     mutated = dataclasses.replace(CREATE, mutation="null", features=frozenset({"pattern"}))
     counts = _counts(
         (CREATE, GOOD, GOOD, 3),
@@ -338,12 +338,12 @@ def test_requests_are_counted_in_their_groups() -> None:
         ([(CREATE, GOOD, BROKEN_RULE, 50)], "writes have the same verdict on 0.00%"),
     ],
 )
-def test_each_bound_is_held(answers: list[tuple[Request, Outcome, Outcome, int]], short: str) -> None:
+def test_each_bound_is_checked(answers: list[tuple[Request, Outcome, Outcome, int]], short: str) -> None:
     found = _counts(*answers).shortcomings()
     assert any(short in line for line in found) if short else found == []
 
 
-def test_the_page_has_the_figures() -> None:
+def test_page_contains_figures() -> None:
     counts = _counts((CREATE, GOOD, GOOD, 1998), (CREATE, GOOD, BAD, 2))
     made = blocks(counts.as_json())
     assert "| writes | 2,000 | 99.90% | 99.90% |" in made["groups"]
@@ -351,7 +351,7 @@ def test_the_page_has_the_figures() -> None:
     assert "| 2 | in classes of at most 5, not looked into |" in made["reasons"]
 
 
-def test_objects_are_made_around_a_spec() -> None:
+def test_objects_are_built_from_spec() -> None:
     assert object_of(KIND, "a", {"spec": 1, "metadata": {"name": "other"}}) == {
         "apiVersion": "example.com/v1",
         "kind": "Widget",

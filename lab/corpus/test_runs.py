@@ -73,7 +73,7 @@ async def run(change: Change, project: Project = PROJECT) -> Counts:
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-async def test_two_servers_that_are_alike_agree_and_nothing_is_left_of_the_project(tmp_path: Path) -> None:
+async def test_equal_servers_agree_and_project_is_deleted(tmp_path: Path) -> None:
     recording = await recorded()
     recording.write(tmp_path / "answers.gz")
     assert Recording.read(tmp_path / "answers.gz") == recording
@@ -132,13 +132,13 @@ def _no_finalizers(_request: Request, outcome: Outcome) -> Outcome:
         (_no_finalizers, comparing.BODY),
     ],
 )
-async def test_a_seeded_bug_is_found(change: Change, what: str) -> None:
+async def test_seeded_bug_is_detected(change: Change, what: str) -> None:
     counts = await run(change)
     assert {found.difference.what for found in counts.classes.values()} == {what}
 
 
 @pytest.mark.real_time
-async def test_what_is_recorded_for_no_request_is_found() -> None:
+async def test_unrecorded_request_is_detected() -> None:
     another = Sample("another", {**SAMPLE, "spec": {"size": 4}})
     counts = await run(
         lambda _request, outcome: outcome, Project(PROJECT.name, PROJECT.crds, [*PROJECT.samples, another])
@@ -148,7 +148,7 @@ async def test_what_is_recorded_for_no_request_is_found() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_crd_that_only_one_server_accepts_is_named_and_nothing_more_is_sent() -> None:
+async def test_crd_accepted_by_one_server_only_stops_project() -> None:
     def refuse(request: Request, outcome: Outcome) -> Outcome:
         return Outcome(422, "Invalid") if request.action == "create a CRD" else outcome
 

@@ -24,7 +24,7 @@ def _shorter(attack: Attack) -> Attack:
 
 @pytest.mark.real_time  # a thread beside the loop's is measured
 @pytest.mark.parametrize("name", _SHORT)
-async def test_others_are_served_while_a_request_computes(name: str) -> None:
+async def test_other_requests_are_served_during_long_request(name: str) -> None:
     async with serving() as s:
         await s.call.created(CONFIG_MAPS, config_map("other", {"n": "1"}))
         gc.disable()

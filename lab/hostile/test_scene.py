@@ -54,14 +54,14 @@ WRONG: dict[str, list[Step]] = {
 
 
 @pytest.mark.parametrize("story", list(WRONG))
-def test_wrong_stories_are_found(story: str) -> None:
+def test_wrong_histories_are_detected(story: str) -> None:
     recorder = Recorder(ScriptedServer())
     for step in WRONG[story]:
         step(recorder)
     assert recorder.faults
 
 
-def test_a_right_story_passes_with_another_object_after_a_list() -> None:
+def test_valid_history_with_replaced_object_passes() -> None:
     recorder = Recorder(ScriptedServer())
     add(recorder)
     recorder.on_update(obj(), obj(version="2"))
@@ -72,7 +72,7 @@ def test_a_right_story_passes_with_another_object_after_a_list() -> None:
     assert recorder.faults == []
 
 
-async def test_too_many_requests_are_found() -> None:
+async def test_excessive_requests_are_detected() -> None:
     async with scene() as made:
         now = asyncio.get_running_loop().time()
         asked = list(made.server.asked)
@@ -82,7 +82,7 @@ async def test_too_many_requests_are_found() -> None:
         made.server.asked[:] = asked
 
 
-async def test_a_cache_that_is_behind_is_found() -> None:
+async def test_stale_cache_is_detected() -> None:
     async with scene() as made:
         await made.stream()
         made.relay.inject(HalfOpen())
@@ -110,7 +110,7 @@ def mutated(mutant: type[Mutation]) -> InformerOf:
     return running
 
 
-async def test_an_informer_that_loses_changes_is_found() -> None:
+async def test_informer_that_loses_changes_is_detected() -> None:
     async with scene(informer_of=mutated(LosesChanges)) as made:
         made.server.put("object-0", "second")
         with pytest.raises(AssertionError, match="the cache equals the server"):
@@ -118,7 +118,7 @@ async def test_an_informer_that_loses_changes_is_found() -> None:
         made.server.remove("object-0")
 
 
-async def test_a_lone_deletion_is_found() -> None:
+async def test_delete_without_add_is_detected() -> None:
     async def delete_twice() -> None:
         async with scene(informer_of=mutated(TellsDeletionsOfTheUnheardOf)) as made:
             stream = await made.stream()
@@ -128,7 +128,7 @@ async def test_a_lone_deletion_is_found() -> None:
         await delete_twice()
 
 
-async def test_another_object_without_a_gap_is_found() -> None:
+async def test_replaced_object_without_list_is_detected() -> None:
     async def make_again() -> None:
         async with scene(informer_of=mutated(SkipsToTheLastDelta)) as made:
             made.server.remove("object-0")
@@ -138,7 +138,7 @@ async def test_another_object_without_a_gap_is_found() -> None:
         await make_again()
 
 
-async def test_a_handler_that_hears_nothing_of_what_went_is_found() -> None:
+async def test_missing_delete_notification_is_detected() -> None:
     async with scene(informer_of=mutated(HidesTombstones)) as made:
         stream = await made.stream()
         await asyncio.sleep(2.0)
@@ -150,7 +150,7 @@ async def test_a_handler_that_hears_nothing_of_what_went_is_found() -> None:
         made.recorder.state["default/object-1"].present = False
 
 
-async def test_a_client_that_asks_like_mad_is_found() -> None:
+async def test_client_without_backoff_is_detected() -> None:
     async def refuse() -> None:
         async with scene(wait=False, informer_of=mutated(AsksLikeMad)) as made:
             made.server.lists.extend([status_reply(503)] * 30)
@@ -163,7 +163,7 @@ async def test_a_client_that_asks_like_mad_is_found() -> None:
 # What is left
 
 
-async def test_a_socket_that_is_left_open_is_found() -> None:
+async def test_open_socket_is_detected() -> None:
     kept = socket.socket()
     kept.close()
     with pytest.raises(AssertionError, match="sockets are left open"):
@@ -172,7 +172,7 @@ async def test_a_socket_that_is_left_open_is_found() -> None:
     kept.close()
 
 
-async def test_a_task_that_is_left_running_is_found() -> None:
+async def test_running_task_is_detected() -> None:
     task: asyncio.Task[None] | None = None
     with pytest.raises(AssertionError, match="tasks are left running"):
         async with scene():
@@ -183,7 +183,7 @@ async def test_a_task_that_is_left_running_is_found() -> None:
 
 
 @pytest.mark.parametrize("what", ["object", "informer"])
-async def test_memory_that_is_kept_is_found(what: str) -> None:
+async def test_memory_leak_is_detected(what: str) -> None:
     hoard: list[object] = []
 
     async def keep() -> None:

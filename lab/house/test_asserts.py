@@ -24,11 +24,11 @@ def _is_work(node: ast.expr) -> bool:
     return text == "work" or "get_work(" in text
 
 
-def test_no_test_asserts_inside_the_work_of_a_queue() -> None:
+def test_no_test_asserts_inside_work_block() -> None:
     found = {str(path.relative_to(TESTS)): swallowed(path.read_text()) for path in TESTS.rglob("*.py")}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
-def test_such_an_assertion_is_found() -> None:
+def test_assert_inside_work_block_is_detected() -> None:
     source = "async with await queue.get_work() as work:\n  assert 1\nwith work:\n  assert 2\nwith other:\n  assert 3\n"
     assert swallowed(source) == [2, 4]

@@ -21,12 +21,12 @@ def hurried(source: str, *, limit: float) -> list[str]:
     return [found[0] for found in HURRIES.finditer(source) if found[1] is None or int(found[1]) <= limit]
 
 
-def test_examples_may_take_their_time() -> None:
+def test_hypothesis_has_no_deadline() -> None:
     assert settings().deadline is None
     assert HealthCheck.too_slow in settings().suppress_health_check
 
 
-def test_only_what_hangs_is_ended(pytestconfig: pytest.Config) -> None:
+def test_only_hanging_tests_are_stopped(pytestconfig: pytest.Config) -> None:
     limit = float(pytestconfig.getini("timeout"))
     assert limit >= 120
     found = {
@@ -37,7 +37,7 @@ def test_only_what_hangs_is_ended(pytestconfig: pytest.Config) -> None:
     assert found == {}, "give it the suite's own time limit; measure the process's own time"
 
 
-def test_the_check_finds_what_it_looks_for() -> None:
+def test_time_limits_in_tests_are_detected() -> None:
     source = "@pytest.mark.timeout(20)\n@settings(deadline=200)\nassert time.perf_counter() - began < 2\n"
     source += "@pytest.mark.parametrize('body', [gzip.compress(b'')])"
     assert len(hurried(source, limit=120)) == 4

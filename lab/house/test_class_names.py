@@ -33,7 +33,7 @@ def classes() -> dict[str, list[str]]:
     return found
 
 
-def test_two_classes_share_a_name_only_if_they_are_one_idea() -> None:
+def test_classes_with_equal_names_have_equal_meaning() -> None:
     shared = {name: files for name, files in classes().items() if len(files) > 1}
     assert {name: files for name, files in shared.items() if name not in ONE_IDEA} == {}
     assert sorted(shared) == sorted(ONE_IDEA), "one that is listed is not shared any more"

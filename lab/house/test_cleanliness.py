@@ -34,7 +34,7 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in done.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
-def test_no_file_names_a_machine_or_a_registry() -> None:
+def test_no_file_contains_machine_or_registry() -> None:
     found: list[str] = []
     for path in tracked_files():
         try:

@@ -65,7 +65,7 @@ SEEDS = [
 
 
 @pytest.mark.slow
-def test_forbidden_imports_fail_by_the_names_of_their_contracts(tmp_path: Path) -> None:
+def test_forbidden_imports_break_their_contracts(tmp_path: Path) -> None:
     package = copy_of_the_package(tmp_path)
     for module, line, _ in SEEDS:
         (package / module).write_text(f'"""Seeded."""\n\n{line}\n')
@@ -77,7 +77,7 @@ def test_forbidden_imports_fail_by_the_names_of_their_contracts(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_package_itself_keeps_all_contracts(tmp_path: Path) -> None:
+def test_package_satisfies_all_contracts(tmp_path: Path) -> None:
     copy_of_the_package(tmp_path)
     done = lint(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -86,7 +86,7 @@ def test_the_package_itself_keeps_all_contracts(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("module", "contract"), [("seeded.py", LAYERS), ("apiserver/core/seeded.py", SERVER)])
-def test_a_room_that_no_contract_names_fails(module: str, contract: str, tmp_path: Path) -> None:
+def test_package_missing_in_contracts_fails(module: str, contract: str, tmp_path: Path) -> None:
     package = copy_of_the_package(tmp_path)
     (package / module).write_text('"""Seeded."""\n')
     done = lint(tmp_path)

@@ -12,7 +12,7 @@ from lab.house.message_decisions import decisions_by_text
 SOURCE: Final = Path(__file__).parents[2] / "src" / "deltaloop"
 
 
-def test_no_decision_is_made_from_the_text_of_an_error() -> None:
+def test_no_decision_depends_on_error_text() -> None:
     found: set[tuple[str, str]] = set()
     for path in sorted(SOURCE.rglob("*.py")):
         source = path.read_text()
@@ -49,7 +49,7 @@ _CAUGHT: Final = "try: f()\nexcept ValueError as odd:\n    "
         "def f(status):\n    return status.message == 'a'",
     ],
 )
-def test_the_search_finds_them(code: str) -> None:
+def test_decisions_by_text_are_detected(code: str) -> None:
     assert decisions_by_text(code)
 
 
@@ -67,5 +67,5 @@ def test_the_search_finds_them(code: str) -> None:
         "try: f()\nexcept ValueError as odd:\n    x = str(odd)\ndef g(x):\n    return x == 1",
     ],
 )
-def test_the_search_passes_over_others(code: str) -> None:
+def test_other_comparisons_are_ignored(code: str) -> None:
     assert decisions_by_text(code) == []

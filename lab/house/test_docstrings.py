@@ -15,20 +15,20 @@ SOURCE = Path(__file__).parents[2] / "src" / "deltaloop"
 SIGNATURES = Path(__file__).parents[2] / "tools" / "public_api" / "signatures.txt"
 
 
-def test_every_class_and_function_of_the_public_api_is_checked() -> None:
+def test_each_public_class_and_function_is_checked() -> None:
     signatures = [line.split(" ", 1) for line in SIGNATURES.read_text().splitlines()]
     described = {name for name, rest in signatures if re.match(r"(= \S+ )?(class|async|\()", rest)}
     assert len(described) > 400, "the search found suspiciously little"
     assert described - {each.name for each in docstrings.public_names()} == set()
 
 
-def test_every_room_says_what_it_owns() -> None:
+def test_each_package_docstring_describes_its_purpose() -> None:
     for path in sorted(SOURCE.glob("*/__init__.py")):
         docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
         assert len(docstring.split()) >= 12, f"{path.parent.name}: a room's docstring is its charter"
 
 
-def test_every_public_name_has_a_docstring_in_the_house_form() -> None:
+def test_each_public_name_has_google_style_docstring() -> None:
     names = docstrings.public_names()
     assert len(names) > 1000, "the search found suspiciously little"
     wrong = [f"{each.name}: {fault}" for each in names for fault in docstrings.faults(each)]
@@ -70,25 +70,25 @@ def example(source: str) -> docstrings.PublicName:
     return docstrings.PublicName(name="wait", node=node, scope={"ConflictError": dl.ConflictError})
 
 
-def test_a_good_docstring_passes_and_none_does_not() -> None:
+def test_valid_docstring_passes_and_missing_docstring_fails() -> None:
     assert docstrings.faults(example(GOOD)) == []
     assert docstrings.faults(example("def wait() -> None:\n    pass\n")) == ["no docstring"]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("fault", BAD)
-def test_a_seeded_fault_is_found(fault: str) -> None:
+def test_seeded_fault_is_detected(fault: str) -> None:
     good, bad = BAD[fault]
     assert good in GOOD
     assert fault in docstrings.faults(example(GOOD.replace(good, bad)))
 
 
-def test_what_a_class_inherits_counts_and_what_others_define_does_not() -> None:
+def test_inherited_members_are_checked_but_not_foreign_ones() -> None:
     names = {each.name for each in docstrings.public_names()}
     assert {"deltaloop.workqueue.RateLimitingQueue.add", "deltaloop.client.Client.get", "deltaloop.client"} <= names
     assert "deltaloop.cache.CacheSyncError.with_traceback" not in names
 
 
-def test_an_error_raised_in_an_inner_function_is_its_own_matter() -> None:
+def test_errors_of_inner_functions_are_ignored() -> None:
     inner = GOOD.replace("    if timeout:\n        raise", "    def later() -> None:\n        raise")
     assert docstrings.faults(example(inner.replace("        ConflictError: S", "        ApiError: S"))) == []

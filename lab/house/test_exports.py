@@ -31,7 +31,7 @@ def value(package: str, name: str) -> object:
 
 
 @pytest.mark.parametrize("package", packages())
-def test_what_is_handed_out_is_there(package: str) -> None:
+def test_exported_names_exist(package: str) -> None:
     for name in homes(package):
         value(package, name)
         module = importlib.import_module(definition(package, name))
@@ -39,12 +39,12 @@ def test_what_is_handed_out_is_there(package: str) -> None:
     assert set(homes(package)) <= set(dir(importlib.import_module(package)))
 
 
-def test_the_facade_has_no_more_names_than_it_may() -> None:
+def test_facade_size_is_bounded() -> None:
     assert len(homes("deltaloop")) <= MOST
     assert vars(deltaloop)["__all__"] == list(homes("deltaloop"))
 
 
-def test_a_name_of_the_facade_is_written_in_three_places_at_most() -> None:
+def test_facade_name_is_written_in_at_most_three_places() -> None:
     written: dict[str, list[str]] = {name: [definition("deltaloop", name)] for name in homes("deltaloop")}
     for package in packages():
         for name in homes(package):
@@ -54,7 +54,7 @@ def test_a_name_of_the_facade_is_written_in_three_places_at_most() -> None:
     assert not [path for path in SOURCE.glob("*/__init__.py") if "__all__ = [" in path.read_text()]
 
 
-def test_a_name_of_the_facade_means_the_same_in_every_room() -> None:
+def test_facade_name_has_one_meaning() -> None:
     for name in homes("deltaloop"):
         here = value("deltaloop", name)
         if isinstance(here, ModuleType):
@@ -64,7 +64,7 @@ def test_a_name_of_the_facade_means_the_same_in_every_room() -> None:
         assert [each for each in others if value(each, name) is not here] == [], name
 
 
-def test_what_is_imported_on_use_is_no_module_beside_it() -> None:
+def test_lazy_name_does_not_shadow_module() -> None:
     # Importing a submodule sets an attribute of its package, and the name would mean the module from then on.
     lazy = [each for each in packages() if "lazy_names" in vars(importlib.import_module(each))]
     assert len(lazy) > 3
@@ -75,14 +75,14 @@ def test_what_is_imported_on_use_is_no_module_beside_it() -> None:
             assert name not in beside or home == package or bound, f"{package}.{name}"
 
 
-def test_each_module_of_the_facade_is_imported_by_its_own_name_too() -> None:
+def test_each_facade_module_can_be_imported_by_name() -> None:
     modules = [name for name in homes("deltaloop") if isinstance(value("deltaloop", name), ModuleType)]
     assert len(modules) > 10
     for name in modules:
         assert importlib.import_module(f"deltaloop.{name}") is value("deltaloop", name)
 
 
-def test_all_errors_are_in_one_place() -> None:
+def test_all_errors_are_exported_in_one_module() -> None:
     defined: dict[str, str] = {}
     for path in SOURCE.rglob("*.py"):
         inside = path.relative_to(SOURCE)
@@ -102,12 +102,12 @@ def test_all_errors_are_in_one_place() -> None:
             assert not elsewhere, f"{package} hands out errors, too"
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     for module in (deltaloop, importlib.import_module("deltaloop.errors")):
         with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
             getattr(module, "Nonsense")  # noqa: B009 - the type checkers know that it is not there
 
 
-def test_nothing_of_the_tests_or_the_command_is_in_the_facade() -> None:
+def test_facade_contains_no_testing_or_cli_names() -> None:
     for name in homes("deltaloop"):
         assert not f"{definition('deltaloop', name)}.".startswith(("deltaloop.testing.", "deltaloop.cli.")), name

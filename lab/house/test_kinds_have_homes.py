@@ -34,13 +34,13 @@ def kinds_named(source: str) -> set[str]:
     return found & NAMES
 
 
-def test_no_other_module_names_a_kind() -> None:
+def test_kinds_are_named_in_listed_modules_only() -> None:
     paths = {path: path.relative_to(SERVER) for path in SERVER.rglob("*.py")}
     naming = {str(name): kinds_named(path.read_text()) for path, name in paths.items() if "kinds" not in name.parts}
     assert {path for path, found in naming.items() if found} == REASONS.keys()
 
 
-def test_a_name_is_found_however_it_is_written() -> None:
+def test_kind_names_are_detected_in_all_forms() -> None:
     assert kinds_named('x = served.type.plural == "pods"') == {"pods"}
     assert kinds_named('TABLE = {"roles.rbac.authorization.k8s.io": 1}') == {"roles"}
     assert kinds_named("kinds.NODE.plural") == {"NODE"}

@@ -34,7 +34,7 @@ def texts() -> list[tuple[Path, str]]:
     return [(path, path.read_text()) for path in sorted(paths)]
 
 
-def test_nothing_says_the_version_beside_the_module_that_has_it() -> None:
+def test_kubernetes_version_is_written_in_one_module() -> None:
     rewritten = {ROOT / name for name in NUMBER}
     assert [str(path) for path, text in texts() if path not in rewritten and SAID.search(text)] == []
 
@@ -42,21 +42,21 @@ def test_nothing_says_the_version_beside_the_module_that_has_it() -> None:
 @pytest.mark.parametrize(
     "line", [f"as Kubernetes {MINOR} has them", f"kube-apiserver v{MINOR}.", f"Source: x.go ({MINOR})"]
 )
-def test_a_place_that_says_it_is_found(line: str) -> None:
+def test_written_version_is_detected(line: str) -> None:
     assert SAID.search(line)
 
 
 @pytest.mark.parametrize("line", [f"alpha in Kubernetes {MINOR}", f"before Kubernetes {MINOR}", f"Go {MINOR}"])
-def test_a_place_that_says_since_when_passes(line: str) -> None:
+def test_first_supporting_version_is_ignored(line: str) -> None:
     assert not SAID.search(line)
 
 
-def test_the_page_of_the_server_says_it() -> None:
+def test_server_page_contains_version() -> None:
     page = " ".join((ROOT / "docs" / "reference" / "embedded-server.md").read_text().split())
     assert f"those of Kubernetes {KUBERNETES} (" in page
 
 
-def test_the_tables_are_of_this_version() -> None:
+def test_tables_have_kubernetes_version() -> None:
     assert builtin_tables().kubernetes == MINOR
     for name in ("bootstrap_policy", "flow_control"):
         first = json.loads(gzip.decompress((SERVER / f"{name}.json.gz").read_bytes()))
@@ -66,7 +66,7 @@ def test_the_tables_are_of_this_version() -> None:
     assert len(modules) == 4
 
 
-def test_the_programs_beside_which_it_is_tried_are_of_this_version() -> None:
+def test_compared_programs_have_kubernetes_version() -> None:
     built = [KUBE_APISERVER, *(each.program for each in (CONTROLLER_MANAGER, KUBECTL, SCHEDULER))]
     assert {program.version for program in built} == {f"v{KUBERNETES}"}
     libraries = f"v{KUBERNETES.replace('1.', '0.', 1)}"
@@ -75,7 +75,7 @@ def test_the_programs_beside_which_it_is_tried_are_of_this_version() -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_that_is_raised_says_the_version_everywhere_and_comes_back(name: str) -> None:
+def test_go_module_version_can_be_raised_and_restored(name: str) -> None:
     """Without what ``go mod tidy`` adds, which asks the module proxy."""
     here = (ROOT / name / "go.mod").read_text()
     parts = re.findall(r"^\t(\S+) => ", here, re.MULTILINE)

@@ -25,7 +25,7 @@ def hidden(source: str) -> list[str]:
     return [name for name in extras(source) if redact({name: "x"}) == {name: REDACTED}]
 
 
-def test_no_extra_is_hidden_by_its_name() -> None:
+def test_no_log_extra_is_redacted_by_name() -> None:
     root = Path(deltaloop.__file__).parent
     sources = [(path, path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.py"))]
     assert {
@@ -33,7 +33,7 @@ def test_no_extra_is_hidden_by_its_name() -> None:
     } == {}
 
 
-def test_the_check_finds_one() -> None:
+def test_redacted_extra_is_detected() -> None:
     assert hidden("log.info('won', extra=self._names(token=1, key=2))\nlog.info('x', extra={'password': 1})") == [
         "token",
         "password",

@@ -9,7 +9,7 @@ from lab.house.private_names import count, touched
 MOST = 213
 
 
-def test_tests_touch_no_more_private_names_than_they_did() -> None:
+def test_number_of_private_names_in_tests_does_not_grow() -> None:
     counted = count()
     total = sum(names.total() for names in counted.values())
     assert total <= MOST, "use what is public, or see `python -m lab.house.private_names`"
@@ -38,5 +38,5 @@ def test_tests_touch_no_more_private_names_than_they_did() -> None:
         ("x._nobody_has_this_name\n", []),
     ],
 )
-def test_what_is_counted(text: str, names: list[str]) -> None:
+def test_private_names_are_counted(text: str, names: list[str]) -> None:
     assert sorted(touched("tests.sample", text).elements()) == names

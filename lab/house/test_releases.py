@@ -42,7 +42,7 @@ READY = Checkout(
 )
 
 
-def test_a_commit_with_its_tag_and_its_changes_is_released() -> None:
+def test_tagged_commit_with_changes_can_be_released() -> None:
     assert refusals(READY) == []
     assert refusals(replace(READY, tags=["other", "v1.2.0"])) == []
 
@@ -62,16 +62,16 @@ def test_a_commit_with_its_tag_and_its_changes_is_released() -> None:
         (replace(READY, signs=False), "nothing signs the checksums"),
     ],
 )
-def test_what_is_missing_is_named(checkout: Checkout, reason: str) -> None:
+def test_missing_release_condition_is_reported(checkout: Checkout, reason: str) -> None:
     (found,) = refusals(checkout)
     assert reason in found
 
 
-def test_all_that_is_missing_is_said_at_once() -> None:
+def test_all_missing_release_conditions_are_reported() -> None:
     assert len(refusals(Checkout(version="1.3.0", tags=[], changed=["a"], changelog=CHANGELOG))) == 5
 
 
-def test_the_change_log_has_sections_that_can_be_read() -> None:
+def test_changelog_sections_can_be_parsed() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
     titles = [each.title for each in sections(text)]
     assert len(titles) == text.count("\n## ")
@@ -80,7 +80,7 @@ def test_the_change_log_has_sections_that_can_be_read() -> None:
     assert "## " not in unreleased(text).replace("### ", "")
 
 
-def test_each_requirement_says_which_version_is_the_lowest() -> None:
+def test_each_requirement_has_lowest_version() -> None:
     found = lowest(tomllib.loads((ROOT / "pyproject.toml").read_text()))
     assert {"aiohttp", "msgspec", "PyYAML", "typer", "cryptography", "pytest"} <= set(found)
     page = (ROOT / "internals" / "dependencies.md").read_text()
@@ -117,13 +117,13 @@ def project_with(dependencies: list[str], extras: dict[str, list[str]]) -> dict[
 
 
 @pytest.mark.parametrize("requirement", ["msgspec", "msgspec==1", "msgspec>1", "msgspec>=1,<2"])
-def test_a_requirement_without_a_lowest_version_is_refused(requirement: str) -> None:
+def test_requirement_without_lowest_version_is_rejected(requirement: str) -> None:
     project = project_with([requirement], {})
     with pytest.raises(ValueError, match="write name>=version"):
         lowest(project)
 
 
-def test_two_lowest_versions_of_one_package_are_refused() -> None:
+def test_two_lowest_versions_of_package_are_rejected() -> None:
     project = project_with(["a>=1"], {"x": ["a[y]>=2"]})
     with pytest.raises(ValueError, match="two lowest"):
         lowest(project)

@@ -33,7 +33,7 @@ def reads(text: str) -> list[int]:
     ]
 
 
-def test_every_delay_that_a_server_asks_for_is_bounded() -> None:
+def test_each_server_delay_is_bounded() -> None:
     found = {
         str(path.relative_to(SOURCE)): lines
         for path in SOURCE.rglob("*.py")
@@ -46,6 +46,6 @@ def test_every_delay_that_a_server_asks_for_is_bounded() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("line", ["delay = max(delay, error.retry_after or 0.0)", "await sleep(error.retry_after)"])
-def test_a_seeded_bug_is_found(line: str) -> None:
+def test_seeded_bug_is_detected(line: str) -> None:
     assert reads(line) == [1]
     assert reads("delay = retry_after_delay(error.retry_after)\nwork.retry_after(3.0)") == []

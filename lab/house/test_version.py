@@ -8,6 +8,6 @@ from pathlib import Path
 from deltaloop.version import VERSION
 
 
-def test_both_say_the_same() -> None:
+def test_versions_are_equal() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert project["project"]["version"] == VERSION

@@ -56,14 +56,14 @@ def wrong(workflow: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_calls_what_is_there(path: Path) -> None:
+def test_workflow_calls_existing_targets(path: Path) -> None:
     workflow = read(path)
     assert {"name", "on", "jobs", "permissions"} <= set(workflow)
     assert list(commands(workflow))
     assert wrong(workflow) == []
 
 
-def test_a_workflow_that_calls_something_else_is_found() -> None:
+def test_unknown_target_in_workflow_is_detected() -> None:
     jobs = {
         "a": {
             "strategy": {"matrix": {"target": ["test", "tset"]}},
@@ -77,7 +77,7 @@ def test_a_workflow_that_calls_something_else_is_found() -> None:
     assert wrong({"jobs": jobs}) == ["tset", ".ci/walk", "pytest"]
 
 
-def test_each_workflow_may_only_read_and_ends() -> None:
+def test_each_workflow_is_read_only_with_timeout() -> None:
     assert [path.stem for path in WORKFLOWS] == ["ci", "nightly", "release"]
     for path in WORKFLOWS:
         workflow = read(path)
@@ -86,7 +86,7 @@ def test_each_workflow_may_only_read_and_ends() -> None:
             assert int(job["timeout-minutes"]) > 0
 
 
-def test_ci_runs_on_each_python_that_the_package_names() -> None:
+def test_ci_runs_on_each_supported_python() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     named = {each.rpartition(" ")[2] for each in project["classifiers"] if re.search(r":: 3\.\d+$", each)}
     text = (FORGE / "workflows" / "ci.yaml").read_text()
@@ -95,17 +95,17 @@ def test_ci_runs_on_each_python_that_the_package_names() -> None:
     assert project["requires-python"] == f">={min(named, key=lambda each: int(each.partition('.')[2]))}"
 
 
-def test_the_script_of_ci_calls_targets_that_are_there() -> None:
+def test_ci_script_calls_existing_targets() -> None:
     called = re.findall(r"^make (?:-C (lab) )?([a-z-]+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert len(called) > 5
     assert [target for folder, target in called if target not in TARGETS[folder]] == []
 
 
-def test_the_root_makefile_is_short() -> None:
+def test_root_makefile_is_short() -> None:
     assert len(TARGETS[""]) <= 18
 
 
-def test_forms_for_issues_ask_for_something() -> None:
+def test_issue_forms_have_questions() -> None:
     forms = sorted((FORGE / "ISSUE_TEMPLATE").glob("*.yaml"))
     assert forms
     for form in forms:
@@ -115,7 +115,7 @@ def test_forms_for_issues_ask_for_something() -> None:
         assert len({each["id"] for each in asked}) == len(asked) > 0
 
 
-def test_reports_of_holes_have_a_place_and_conduct_is_named() -> None:
+def test_security_and_conduct_pages_are_linked() -> None:
     security = (ROOT / "SECURITY.md").read_text()
     assert "do not open a public issue" in security
     assert "SECURITY.md" in (ROOT / "CODE_OF_CONDUCT.md").read_text()
@@ -135,7 +135,7 @@ def test_actions_and_images_are_pinned_by_digest() -> None:
     assert all(re.fullmatch(r"[\w.:/-]+@sha256:[0-9a-f]{64}", each) for each in images)
 
 
-def test_no_text_names_a_target_of_the_laboratory_without_its_folder() -> None:
+def test_lab_targets_are_written_with_folder() -> None:
     only_there = "|".join(sorted(TARGETS["lab"] - TARGETS[""], key=len, reverse=True))
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"

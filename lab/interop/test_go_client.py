@@ -132,7 +132,7 @@ async def spec_of(client: Client, name: str) -> dict[str, Any]:
     return (await client.get(LEASE, name, namespace="default")).to_dict()["spec"]  # type: ignore[no-any-return]
 
 
-async def test_ours_follows_theirs_after_a_release(peer: Peer, tmp_path: Path) -> None:
+async def test_deltaloop_takes_over_after_release_of_go_leader(peer: Peer, tmp_path: Path) -> None:
     name = f"release-{peer.program.parent.name}-{peer.lock}".replace("_", "-")
     with go_candidate(peer, tmp_path, name) as go:
         await go.wait_for("leading")
@@ -149,7 +149,7 @@ async def test_ours_follows_theirs_after_a_release(peer: Peer, tmp_path: Path) -
     assert (record["holderIdentity"], record["leaseTransitions"], record["leaseDurationSeconds"]) == ("py", 1, 3)
 
 
-async def test_ours_follows_theirs_after_a_kill(peer: Peer, tmp_path: Path) -> None:
+async def test_deltaloop_takes_over_after_kill_of_go_leader(peer: Peer, tmp_path: Path) -> None:
     name = f"kill-{peer.program.parent.name}-{peer.lock}".replace("_", "-")
     with go_candidate(peer, tmp_path, name) as go:
         await go.wait_for("leading")
@@ -167,7 +167,7 @@ async def hold(peer: Peer, name: str) -> tuple[str, int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("released", [True, False])
-async def test_theirs_follows_ours(peer: Peer, tmp_path: Path, released: bool) -> None:
+async def test_go_candidate_takes_over_from_deltaloop(peer: Peer, tmp_path: Path, released: bool) -> None:
     name = f"ours-{released}-{peer.program.parent.name}-{peer.lock}".replace("_", "-").lower()
     config = LeaderElectionConfig(lease_duration=3.0, renew_deadline=2.0, retry_period=0.5, release_on_cancel=released)
     async with connect(kubeconfig=peer.kubeconfig) as client:
@@ -187,7 +187,7 @@ async def test_theirs_follows_ours(peer: Peer, tmp_path: Path, released: bool) -
             assert (record["holderIdentity"], record["leaseTransitions"]) == ("go", 1)
 
 
-async def test_the_annotation_is_theirs_byte_for_byte(peer: Peer, tmp_path: Path) -> None:
+async def test_annotation_equals_annotation_of_client_go(peer: Peer, tmp_path: Path) -> None:
     if peer.lock == "leases":
         pytest.skip("a Lease has no annotation")
     name = f"bytes-{peer.lock}"

@@ -66,7 +66,7 @@ def _end(pidfd: int) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="process descriptors are Linux's")
-def test_nothing_of_the_server_outlives_a_killed_test_run() -> None:
+def test_server_ends_with_killed_test_run() -> None:
     asker = subprocess.Popen([sys.executable, "-c", _ASKER], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert asker.stdout is not None
     with asker.stdout:
@@ -84,7 +84,7 @@ def test_nothing_of_the_server_outlives_a_killed_test_run() -> None:
     assert not Path(folder).exists()
 
 
-def test_the_fixtures_run_on_it(tmp_path: Path) -> None:
+def test_fixtures_run_on_real_server(tmp_path: Path) -> None:
     assets = find_assets()
     assert assets is not None
     (tmp_path / "test_fixtures_on_it.py").write_text(_TESTS)

@@ -62,7 +62,7 @@ async def test_stored_objects_are_migrated(kubeconfig: Any) -> None:
         await client.patch(CRD, NAME, {"spec": {"versions": left}})
 
 
-async def test_a_program_keeps_its_certificates(kubeconfig: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_program_manages_its_certificates(kubeconfig: Any, caplog: pytest.LogCaptureFixture) -> None:
     asked: list[str] = []
 
     async def review(request: web.BaseRequest) -> web.StreamResponse:

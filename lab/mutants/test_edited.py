@@ -11,7 +11,7 @@ from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from lab.mutants.edited import edited
 
 
-def test_an_edit_of_a_base_class_is_inherited_and_leaves_the_standing_classes_alone() -> None:
+def test_edit_of_base_class_is_inherited_without_changing_originals() -> None:
     edit = ("item)\n        return _QUEUED", "item)\n        return AddOutcome.IGNORED")
     mutant = edited("Forgetful", RateLimitingCore[str], edit, what="x")
     assert (mutant.__name__, mutant.__doc__) == ("Forgetful", "x")
@@ -23,6 +23,6 @@ def test_an_edit_of_a_base_class_is_inherited_and_leaves_the_standing_classes_al
 @pytest.mark.parametrize(
     ("old", "words"), [("nobody wrote this", "does not say"), ("self._dirty", "more than once")], ids=["none", "many"]
 )
-def test_an_edit_without_its_one_place_is_refused(old: str, words: str) -> None:
+def test_edit_needs_exactly_one_match(old: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         edited("Nothing", QueueCore[str], (old, "pass"))

@@ -11,11 +11,11 @@ from lab.mutants.seeded_bug import SeededBug
 
 
 @pytest.mark.parametrize("bug", [pytest.param(bug, id=f"{bug.part}: {bug.name}") for bug in EVERY_BUG])
-def test_the_machine_catches_it(bug: SeededBug) -> None:
+def test_machine_detects_bug(bug: SeededBug) -> None:
     bug.show()
 
 
-def test_every_part_has_several_and_each_says_what_is_wrong() -> None:
+def test_each_part_has_several_described_bugs() -> None:
     parts = Counter(bug.part for bug in EVERY_BUG)
     assert set(parts) == {"DeltaFIFO", "in-order FIFO", "store with indexes", "reflector", "listeners", "pipeline"}
     assert min(parts.values()) >= 5

@@ -15,13 +15,13 @@ from lab.parity.tables import Row, Table, defined_tests, missing, named_tests, r
 PIPELINE = {"Cache", "Informer factories", "Lists", "Watches"}
 
 
-def test_all_tests_that_the_tables_name_are_there() -> None:
+def test_all_tests_in_tables_exist() -> None:
     wanted = named_tests()
     defined = {test for file in {test.partition("::")[0] for test in wanted} for test in defined_tests(file)}
     assert not missing(wanted, defined)
 
 
-def test_each_of_the_226_tests_of_the_informer_pipeline_stands_in_one_row() -> None:
+def test_each_of_226_informer_tests_is_in_one_row() -> None:
     rows = [row for table in read_tables() if table.title in PIPELINE for row in table.rows]
     tests = Counter(name for row in rows for name in row.functions if ": Test" in name)
     assert len(tests) == 226
@@ -30,7 +30,7 @@ def test_each_of_the_226_tests_of_the_informer_pipeline_stands_in_one_row() -> N
     assert without == {"expiration_cache_test.go", "identity_test.go", "synctrack/lazy_test.go"}
 
 
-def test_all_46_tests_of_events_and_leader_election_stand_in_one_row() -> None:
+def test_each_of_46_event_and_election_tests_is_in_one_row() -> None:
     tables = {table.title: table.rows for table in read_tables()}
     counts = {
         title: Counter(name for row in tables[title] for name in row.functions)
@@ -41,39 +41,37 @@ def test_all_46_tests_of_events_and_leader_election_stand_in_one_row() -> None:
     assert not [row for row in tables["Events"] if row.reason]
 
 
-def test_the_page_is_up_to_date() -> None:
+def test_page_is_up_to_date() -> None:
     assert PAGE.read_text() == render(read_tables()), "run: python -m lab.parity.page"
 
 
-def test_a_test_that_is_not_defined_is_missing() -> None:
+def test_undefined_test_is_missing() -> None:
     defined = {"tests/a.py::test_one", "tests/a.py::test_two"}
     assert missing({"tests/a.py::test_one", "tests/a.py::test_two", "tests/a.py::test_two[1]"}, defined) == set()
     for gone in ("tests/a.py::test_on", "tests/a.py::test_three[3]", "tests/b.py::test_one"):
         assert missing({gone}, defined) == {gone}
-    assert "lab/parity/test_parity.py::test_a_test_that_is_not_defined_is_missing" in defined_tests(
-        "lab/parity/test_parity.py"
-    )
+    assert "lab/parity/test_parity.py::test_undefined_test_is_missing" in defined_tests("lab/parity/test_parity.py")
     assert defined_tests("lab/parity/no_such_file.py") == set()
 
 
-def test_functions_of_upstream_are_counted_one_by_one() -> None:
+def test_client_go_functions_are_counted_individually() -> None:
     row = Row(upstream="a_test.go: TestA, TestB_c; b_test.go: TestA", verifies="it", reason="because")
     assert row.functions == ("a_test.go: TestA", "a_test.go: TestB_c", "b_test.go: TestA")
 
 
-def test_a_row_has_either_tests_or_a_reason() -> None:
+def test_row_has_either_tests_or_reason() -> None:
     for ours, reason in [((), ""), (("tests/a.py::test_one",), "because")]:
         with pytest.raises(ValueError, match="either our tests or a reason"):
             Row(upstream="TestOne", verifies="it", ours=ours, reason=reason)
 
 
-def test_each_test_of_upstream_stands_in_a_table_once() -> None:
+def test_each_client_go_test_is_in_table_once() -> None:
     for table in read_tables():
         names = [row.upstream for row in table.rows]
         assert len(names) == len(set(names)), table.title
 
 
-def test_a_table_becomes_a_section_of_the_page() -> None:
+def test_table_is_rendered_as_section() -> None:
     table = read_table(
         """
         title = "Queue"

@@ -74,29 +74,27 @@ def run(check: EveryNamedTestPasses, *arguments: str) -> int:
     return pytest.main([*without, "-q", *arguments], plugins=[check])
 
 
-def test_a_run_in_which_all_of_them_pass_passes(suite: Suite) -> None:
+def test_session_with_all_named_tests_passed_succeeds(suite: Suite) -> None:
     check = EveryNamedTestPasses(suite.ids(*GOOD, "test_sometimes"))
     assert run(check) == pytest.ExitCode.OK
     assert check.missing() == []
 
 
-def test_a_skipped_or_missing_one_fails_a_whole_run_that_passed(
-    suite: Suite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_skipped_or_missing_test_fails_session(suite: Suite, capsys: pytest.CaptureFixture[str]) -> None:
     wanted = suite.ids(*GOOD, "test_skipped")
     assert run(EveryNamedTestPasses(wanted), "suite") == pytest.ExitCode.TESTS_FAILED
     assert "that did not pass in this run" in capsys.readouterr().out
     assert run(EveryNamedTestPasses(wanted), "-k", "good") == pytest.ExitCode.OK, "a part proves nothing"
 
 
-def test_every_way_of_not_passing_is_seen(suite: Suite) -> None:
+def test_all_unsuccessful_outcomes_are_missing(suite: Suite) -> None:
     suite.write(fine=False)
     check = EveryNamedTestPasses(suite.ids(*GOOD, *BAD))
     assert run(check) == pytest.ExitCode.TESTS_FAILED
     assert check.missing() == sorted(suite.ids(*BAD))
 
 
-def test_under_xdist_the_reports_of_a_worker_count(suite: Suite) -> None:
+def test_reports_of_xdist_workers_count(suite: Suite) -> None:
     (suite.folder / "suite" / "conftest.py").write_text(
         "from lab.parity.session import EveryNamedTestPasses\n"
         "def pytest_configure(config):\n"

@@ -23,7 +23,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_patterns_made_by_chance(program: Path) -> None:
+def test_random_patterns_match_go(program: Path) -> None:
     wrong: list[object] = []
     valid = 0
     for asked in ask_go(program, some_patterns(1500, seed=1), TEXTS):
@@ -37,7 +37,7 @@ def test_patterns_made_by_chance(program: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_letters_and_their_cases(program: Path) -> None:
+def test_case_folding_matches_go(program: Path) -> None:
     patterns = [f"(?i)^\\x{{{ord(letter):x}}}$" for letter in LETTERS]
     wrong: list[object] = []
     for letter, asked in zip(LETTERS, ask_go(program, patterns, LETTERS), strict=True):
@@ -50,7 +50,7 @@ def test_letters_and_their_cases(program: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_sets_that_unicode_names(program: Path) -> None:
+def test_unicode_classes_match_go(program: Path) -> None:
     names = (
         "L",
         "Lu",

@@ -108,7 +108,7 @@ def seeded(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
 
 
 @pytest.mark.real_time
-async def test_a_class_says_what_a_definition_by_hand_says() -> None:
+async def test_class_equals_handwritten_crd() -> None:
     found = await compare_kind(project(), dl.generate_crd(Net), PLAN)
     assert found.differences == [], readable(found.differences)
     assert found.writes.requests >= 100
@@ -125,12 +125,12 @@ def one_too_many(spec: dict[str, Any]) -> None:
 
 @pytest.mark.real_time
 @pytest.mark.parametrize(("change", "chains"), [(too_small, "sample-1"), (one_too_many, "mutated-1")])
-async def test_a_mistake_in_a_class_is_found(change: Callable[[dict[str, Any]], object], chains: str) -> None:
+async def test_wrong_class_is_detected(change: Callable[[dict[str, Any]], object], chains: str) -> None:
     found = await compare_kind(project(), seeded(change), replace(PLAN, only=chains))
     assert {each.difference.what for each in found.differences} == {VERDICT}
 
 
-def test_a_kind_of_which_there_is_nothing_is_no_success() -> None:
+def test_kind_without_samples_raises_error() -> None:
     with pytest.raises(LookupError, match="no kind Nobody"):
         only(project(), "Nobody")
     [crd, *_] = project().crds

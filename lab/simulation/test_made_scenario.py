@@ -23,12 +23,12 @@ CRDS = {sample.object["metadata"]["name"]: sample.object for sample in SHAPES.cr
 
 
 @pytest.mark.parametrize("name", CRDS)
-def test_a_kind_has_a_life(name: str) -> None:
+def test_generated_scenario_of_kind_succeeds(name: str) -> None:
     run = Simulation(made_scenario([does_nothing], [CRDS[name]])).reference
     assert not run.raised
 
 
-def test_a_kind_whose_rules_want_more_than_its_types_say_is_named() -> None:
+def test_kind_with_unsatisfied_rule_is_reported() -> None:
     rule = {"rule": "has(self.name) != has(self.text)", "message": "one of name and text"}
     names = {"type": "object", "properties": {"name": {"type": "string"}, "text": {"type": "string"}}}
     schema: dict[str, Any] = {"type": "object", "properties": {"spec": {**names, "x-kubernetes-validations": [rule]}}}
@@ -49,6 +49,6 @@ def test_a_kind_whose_rules_want_more_than_its_types_say_is_named() -> None:
     assert "one of name and text" in caught.value.problem.text
 
 
-def test_a_program_that_comes_back_into_the_past_does_not_put_the_status_of_what_is_deleted_back() -> None:
+def test_stale_restart_does_not_restore_status_of_deleted_object() -> None:
     simulation = Simulation(made_scenario([database], [generate_crd(Database)]))
     assert simulation.replay(parse_schedule("stale:create:jobs.batch:1:8")) is None

@@ -25,7 +25,7 @@ OWN_PORT = frozenset({("v1/Service", "default/kubernetes", "spec", "ports")})
 
 
 @pytest.mark.parametrize("name", by_day(SCENARIOS, ["provisioner"]))
-def test_a_run_has_the_same_trace_and_the_same_end(name: str) -> None:
+def test_run_over_sockets_has_same_trace_and_final_state(name: str) -> None:
     in_memory = Simulation(SCENARIOS[name]).run()
     over_sockets: SimulationRun = OVER_SOCKETS(SCENARIOS[name]).run()
     assert len(in_memory.trace) > 1

@@ -25,12 +25,12 @@ from lab.simulation.same_again import SameAgain
         ("database", "partition:apply:secrets:1"),
     ],
 )
-def test_an_example_goes_the_same_way_again(name: str, faults: str) -> None:
+def test_example_is_deterministic(name: str, faults: str) -> None:
     assert not SameAgain(SCENARIOS[name]).difference(parse_schedule(faults))
 
 
 @pytest.mark.nightly
-def test_plain_functions_go_the_same_way_again() -> None:
+def test_plain_functions_are_deterministic() -> None:
     kind = dl.kinds.CONFIG_MAP
 
     @dl.controller(kind, name="plain", writes=[kind], workers=4)
@@ -55,7 +55,7 @@ def test_plain_functions_go_the_same_way_again() -> None:
         assert not again.difference(parse_schedule(faults))
 
 
-def test_a_set_of_events_that_is_walked_goes_another_way() -> None:
+def test_iteration_over_set_of_events_is_nondeterministic() -> None:
     async def scenario(world: Harness) -> None:
         events = {asyncio.Event() for _ in range(20)}
         for number, event in enumerate(sorted(events, key=id, reverse=True)):

@@ -40,7 +40,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.nightly
-async def test_days_of_troubles_end_as_they_began(tmp_path: Path) -> None:
+async def test_virtual_soak_does_not_grow(tmp_path: Path) -> None:
     outcome = await virtual_soak(DAYS, tmp_path)
     assert outcome.missing == []
     assert growing(outcome) == set()
@@ -55,7 +55,7 @@ async def test_days_of_troubles_end_as_they_began(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("leak", "grows"), [("handlers", "tasks"), pytest.param("tasks", "tasks", marks=pytest.mark.slow)]
 )
-async def test_what_is_left_behind_is_seen_within_a_day(tmp_path: Path, leak: str, grows: str) -> None:
+async def test_leak_is_detected_within_a_day(tmp_path: Path, leak: str, grows: str) -> None:
     assert grows in growing(await virtual_soak(replace(VISITS, leak=leak), tmp_path))
 
 
@@ -63,9 +63,7 @@ async def test_what_is_left_behind_is_seen_within_a_day(tmp_path: Path, leak: st
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.parametrize(("leak", "seen"), [("", set[str]()), ("threads", {"threads"}), ("tasks", {"tasks"})])
-async def test_processes_hold_what_they_held_unless_something_is_left_behind(
-    tmp_path: Path, leak: str, seen: set[str]
-) -> None:
+async def test_soak_of_processes_detects_leaks_only(tmp_path: Path, leak: str, seen: set[str]) -> None:
     course = Course(
         seconds=14.0,
         round=1.0,
@@ -84,7 +82,7 @@ async def test_processes_hold_what_they_held_unless_something_is_left_behind(
     assert bool(seen) == bool(found)
 
 
-def test_the_slope_passes_over_outliers() -> None:
+def test_slope_ignores_outliers() -> None:
     line = [(float(at), 3.0 * at) for at in range(40)]
     bent = [(at, 1000.0 if at % 5 == 0 else value) for at, value in line]
     assert slope(line) == 3.0
@@ -92,7 +90,7 @@ def test_the_slope_passes_over_outliers() -> None:
     assert slope(line[:1]) == 0.0
 
 
-def test_growth_is_looked_for_in_the_second_half_and_bound_by_a_number_or_a_share() -> None:
+def test_growth_is_measured_in_second_half() -> None:
     times = [float(at) for at in range(0, 3600, 60)]
     filling = [{"one": {"rss": min(at, 1800.0) * 100, "tasks": 5.0, "unbound": at}} for at in times]
     assert [(each.quantity, each.holds) for each in trends(filling, times)] == [("rss", True), ("tasks", True)]
@@ -107,5 +105,5 @@ def test_growth_is_looked_for_in_the_second_half_and_bound_by_a_number_or_a_shar
     assert picture(times, leaking).count("<polyline") == 2
 
 
-def test_everything_that_may_be_left_behind_has_a_bound() -> None:
+def test_each_leak_has_bound() -> None:
     assert {*SHORT_BOUNDS} <= {*BOUNDS}

@@ -9,7 +9,7 @@ from lab.type_checks.checking import FieldError, Snippet, Snippets, program, sni
 FEW = Snippets((Snippet("a mistake", "print(1)\nprint(x)"),), (Snippet("none", "print(2)"),))
 
 
-def test_there_are_thirty_of_each_and_all_are_programs() -> None:
+def test_snippets_are_thirty_valid_programs_of_each_kind() -> None:
     found = snippets()
     assert (len(found.wrong), len(found.right)) == (31, 31)
     for snippet in (*found.wrong, *found.right):
@@ -17,18 +17,18 @@ def test_there_are_thirty_of_each_and_all_are_programs() -> None:
     assert len({snippet.code for snippet in (*found.wrong, *found.right)}) == 62
 
 
-def test_a_mistake_that_was_found_is_no_surprise() -> None:
+def test_detected_mistake_is_expected() -> None:
     made = program((*FEW.wrong, *FEW.right))
     assert made.text.splitlines()[made.lines[0][1] - 2] == "    print(x)"
     assert surprises("c", FEW, made, [FieldError(made.lines[0][1] - 1, "x is unknown")]) == []
 
 
-def test_what_is_not_found_is_a_surprise() -> None:
+def test_undetected_mistake_is_surprise() -> None:
     made = program((*FEW.wrong, *FEW.right))
     assert surprises("c", FEW, made, []) == [("c", "a mistake", "nothing")]
 
 
-def test_what_is_found_where_nothing_is_is_a_surprise() -> None:
+def test_finding_in_correct_program_is_surprise() -> None:
     made = program((*FEW.wrong, *FEW.right))
     findings = [
         FieldError(made.lines[0][1] - 1, "x is unknown"),

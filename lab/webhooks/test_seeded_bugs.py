@@ -182,7 +182,7 @@ BUGS: list[tuple[ModuleType, str, str, Callable[[Names], None]]] = [
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("module", "old", "new", "looks"), BUGS, ids=[f"{bug[0].__name__}: {bug[1]}" for bug in BUGS])
-def test_a_seeded_bug_is_found(module: ModuleType, old: str, new: str, looks: Callable[[Names], None]) -> None:
+def test_seeded_bug_is_detected(module: ModuleType, old: str, new: str, looks: Callable[[Names], None]) -> None:
     looks(vars(module))
     with pytest.raises((Exception, pytest.fail.Exception)):
         looks(edited_module(module, (old, new)))

@@ -46,11 +46,11 @@ from lab.world.world import World
         ("web-68b86474d9 of db-0 has 3 of 30 replicas", "web-68b86474d9 of db-0 has 3 of 30 replicas"),
     ],
 )
-def test_texts_lose_what_is_the_same_on_no_two_runs(text: str, normal: str) -> None:
+def test_volatile_text_is_normalized(text: str, normal: str) -> None:
     assert normal_text(text) == normal
 
 
-def test_names_that_the_server_made_up_are_replaced_everywhere() -> None:
+def test_generated_names_are_replaced() -> None:
     made = {"metadata": {"generateName": "sums-", "name": "sums-7mmcd"}}
     # A StatefulSet's Pod has a prefix, too, and a name that is the same each time.
     first = {"metadata": {"generateName": "db-", "name": "db-0"}}
@@ -59,7 +59,7 @@ def test_names_that_the_server_made_up_are_replaced_everywhere() -> None:
     assert normal_text("pod/sums-7mmcd of given", names) == "pod/sums-<random> of given"
 
 
-def test_tables_have_no_ages_and_no_order() -> None:
+def test_tables_are_normalized_without_ages_and_order() -> None:
     assert normal_table("NAME   AGE\nb      3m12s\na      5s (1s ago)\n\n") == [
         "NAME AGE",
         "a <age> (<age>)",
@@ -67,13 +67,13 @@ def test_tables_have_no_ages_and_no_order() -> None:
     ]
 
 
-def test_lines_are_without_what_a_client_says_of_a_stream_that_it_ended() -> None:
+def test_lines_omit_messages_of_canceled_streams() -> None:
     said = 'E1122 14:59:07.444564   25469 request.go:1198] "Unexpected error" err="context canceled"\n'
     other = "E1122 14:59:07.444564   25469 request.go:1198] no such host"
     assert normal_lines(f"a  \n{said}b\n{other}\n") == ["a", "b", other]
 
 
-def test_objects_keep_everything_but_chance_and_time() -> None:
+def test_objects_are_normalized_without_random_values_and_times() -> None:
     entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2026-11-22T13:45:59Z"}
     item: dict[str, Any] = {
         "metadata": {
@@ -99,7 +99,7 @@ def test_objects_keep_everything_but_chance_and_time() -> None:
     }
 
 
-def test_owners_by_chance_are_left_out() -> None:
+def test_random_field_managers_are_omitted() -> None:
     def entry(manager: str, *fields: str) -> dict[str, Any]:
         return {
             "manager": manager,
@@ -117,13 +117,13 @@ def event(reason: str, message: str = "", **fields: Any) -> dict[str, Any]:
     return {**about, "source": {"component": "a"}, "reportingComponent": "b", **fields}
 
 
-def test_events_are_counted_once_and_not_by_chance() -> None:
+def test_events_are_counted_once() -> None:
     combined = event("Scaled", "(combined from similar events): web", reportingComponent="")
     found = [event("Scaled"), event("Scaled", "again"), combined, event("NoPods"), event("Bound", source={})]
     assert kinds_of_events(found) == ["Pod Normal Bound  b", "Pod Normal Scaled a b"]
 
 
-def test_events_that_are_awaited_belong_to_a_step_and_are_not_of_chance() -> None:
+def test_awaited_events_belong_to_steps_and_are_deterministic() -> None:
     assert set(AWAITED) <= set(NAMES)
     assert {line.split(" ")[2] for lines in AWAITED.values() for line in lines}.isdisjoint(OF_CHANCE)
 
@@ -191,7 +191,7 @@ SETTLED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", SETTLED)
-def test_what_is_done_is_settled(name: str) -> None:
+def test_finished_objects_are_settled(name: str) -> None:
     assert is_settled(SETTLED[name], PODS)
 
 
@@ -238,11 +238,11 @@ NOT_YET: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", NOT_YET)
-def test_what_changes_still_is_not_settled(name: str) -> None:
+def test_changing_objects_are_not_settled(name: str) -> None:
     assert not is_settled(NOT_YET[name], PODS)
 
 
-def test_a_budget_waits_for_its_pods() -> None:
+def test_budget_waits_for_its_pods() -> None:
     assert not is_settled(SETTLED["PodDisruptionBudget"], [*PODS, PODS[0]])
     assert not is_settled(SETTLED["PodDisruptionBudget"], [NOT_YET["a Pod goes"] | {"metadata": {**LEAVING}}])
 
@@ -264,7 +264,7 @@ def given_kubectl(folder: Path, *answers: object) -> Path:
 
 
 @pytest.mark.real_time
-async def test_objects_are_recorded_once_they_are_settled(
+async def test_objects_are_recorded_after_settling(
     deltaloop_client: dl.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -281,7 +281,7 @@ async def test_objects_are_recorded_once_they_are_settled(
     assert world.records["three: foos"]["f"][0]["status"] == {"availableReplicas": 3}
 
 
-async def test_events_are_recorded_once_they_are_there(deltaloop_client: dl.Client, tmp_path: Path) -> None:
+async def test_events_are_recorded_after_arrival(deltaloop_client: dl.Client, tmp_path: Path) -> None:
     place = Place("embedded", tmp_path / "kubeconfig", tmp_path, tmp_path)
     world = World(place, deltaloop_client, namespace="default")
     line = "Pod Normal Scheduled scheduler "
@@ -301,7 +301,7 @@ async def test_events_are_recorded_once_they_are_there(deltaloop_client: dl.Clie
     assert world.records == {"events": [line]}
 
 
-def test_steps_wait_for_conditions_alone() -> None:
+def test_steps_wait_for_conditions_only() -> None:
     modules = {inspect.getmodule(step) for step in STEPS}
     assert [module for module in modules if module and "sleep(" in inspect.getsource(module)] == []
 
@@ -319,11 +319,11 @@ PAIRS: list[tuple[Any, Any, list[Difference]]] = [
 
 
 @pytest.mark.parametrize(("embedded", "real", "found"), PAIRS)
-def test_what_differs_is_found_at_its_place(embedded: Any, real: Any, found: list[Difference]) -> None:
+def test_differences_have_paths(embedded: Any, real: Any, found: list[Difference]) -> None:
     assert differences(embedded, real, "s") == found
 
 
-def test_known_differences_explain_what_they_name_alone() -> None:
+def test_known_differences_match_their_paths_only() -> None:
     known = KnownDifference("nodes/*/cpu", "because")
     other = KnownDifference("pods/*", "because")
     found = [Difference("nodes/a/cpu", 1, 2), Difference("nodes/a/memory", 1, 2)]
@@ -350,7 +350,7 @@ KNOWN_A = KnownDifference("nodes/a", "because")
     ],
     ids=["equal", "unlike", "known", "known for nothing", "not all steps", "embedded failed", "real failed"],
 )
-def test_a_run_fails_unless_all_is_explained(
+def test_run_fails_with_unexplained_differences(
     embedded: dict[str, Any],
     real: dict[str, Any],
     known: list[KnownDifference],
@@ -375,7 +375,7 @@ def test_each_known_difference_has_a_reason() -> None:
     assert [each.path for each in KNOWN if not each.reason] == []
 
 
-def test_versions_are_the_real_servers() -> None:
+def test_program_versions_equal_version_of_real_server() -> None:
     ours = {each.program.version for each in build.PROGRAMS if each.program.module == build.KUBERNETES}
     assert ours == {KUBE_APISERVER.version}
     # The sample controller is published apart from Kubernetes, and later: it may be one minor version behind.
@@ -385,12 +385,12 @@ def test_versions_are_the_real_servers() -> None:
     assert sample in (server - 1, server)
 
 
-def test_each_step_says_what_it_shows() -> None:
+def test_each_step_has_description() -> None:
     assert len({step.__name__ for step in STEPS}) == len(STEPS)
     assert [step.__name__ for step in STEPS if not (inspect.getdoc(step) or "").endswith(".")] == []
 
 
-def test_programs_that_are_not_built_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_programs_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert len(build.missing()) == len(build.PROGRAMS)
     build.KUBECTL.folder.mkdir(parents=True)

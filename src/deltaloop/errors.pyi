@@ -85,6 +85,7 @@ from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError as K
 from deltaloop.runtime.program.options import RunOptionError as RunOptionError
 from deltaloop.runtime.program.settings import SettingsError as SettingsError
 from deltaloop.sharding.core.shard_map import InvalidShardMapError as InvalidShardMapError
+from deltaloop.sharding.share import RangeNotOwnedError as RangeNotOwnedError
 from deltaloop.simulation.determinism import SimulationRunningError as SimulationRunningError
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError
 from deltaloop.simulation.simulator import SimulationFailedError as SimulationFailedError

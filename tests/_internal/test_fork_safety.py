@@ -100,7 +100,7 @@ sys.exit(statuses != [0, 0, 0])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_child_uses_what_no_thread_was_changing_and_is_refused_the_rest() -> None:
+def test_forked_child_can_use_unlocked_objects_only() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
         capture_output=True,
@@ -111,7 +111,7 @@ def test_a_child_uses_what_no_thread_was_changing_and_is_refused_the_rest() -> N
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_error_says_what_to_do_and_can_be_pickled() -> None:
+def test_forked_error_has_remedy_and_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(ForkedError("the queue 'pods'")))
     assert error.what == "the queue 'pods'"
     assert "Create a new object in the child" in str(error)
@@ -150,7 +150,7 @@ def unsafe_locks(source: str) -> list[int]:
     ]
 
 
-def test_every_lock_is_safe_or_out_of_reach() -> None:
+def test_each_lock_is_fork_safe_or_listed() -> None:
     root = Path(deltaloop.__file__).parent
     sources = {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py"))}
     found = {

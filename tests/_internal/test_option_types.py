@@ -38,13 +38,13 @@ def option_classes() -> Iterator[type]:
 CLASSES = sorted((cls for cls in set(option_classes()) if cls.__name__ not in INTERNAL), key=lambda cls: cls.__name__)
 
 
-def test_there_are_classes_to_look_at() -> None:
+def test_option_classes_are_found() -> None:
     assert len(CLASSES) >= 24
     assert {"ServerOptions", "ListOptions", "ClientConfig", "QueueOptions"} <= {cls.__name__ for cls in CLASSES}
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_a_value_of_a_wrong_type_is_refused_by_its_name(cls: Any) -> None:
+def test_value_of_wrong_type_is_rejected_with_option_name(cls: Any) -> None:
     parameters = inspect.signature(cls).parameters.values()
     required = {each.name: object() for each in parameters if each.default is each.empty}
     hints = cls.__annotations__.items()
@@ -78,18 +78,18 @@ SIMPLE = {"str", "int", "float", "bool", "tuple", "frozenset", "Mapping", "Path"
         (ManagerOptions, "sync_timeout", "30", "ManagerOptions.sync_timeout"),
     ],
 )
-def test_mistakes_that_are_easily_made(cls: Any, option: str, value: object, named: str) -> None:
+def test_common_type_errors_are_rejected(cls: Any, option: str, value: object, named: str) -> None:
     with pytest.raises(OptionTypeError, check=having(option=named)):
         cls(**{option: value})
 
 
-def test_what_can_stand_for_it_is_taken() -> None:
+def test_convertible_values_are_accepted() -> None:
     given: Any = {"controllers": {"gc"}, "users": []}
     assert ServerOptions(**given).controllers == {"gc"}
     assert LeaderElectionConfig(lease_duration=15, renew_deadline=10, retry_period=2).lease_duration == 15
 
 
-def test_what_has_fitted_once_is_looked_at_again_where_its_items_count() -> None:
+def test_items_of_collections_are_checked_each_time() -> None:
     for _ in range(2):
         ServerOptions(controllers=frozenset({"gc"}), port=1)
         with pytest.raises(OptionTypeError, check=having(option="ServerOptions.controllers")):

@@ -12,7 +12,7 @@ import pytest
 from deltaloop._internal.threads import beside_loop, shared_interpreter
 
 
-def test_threads_switch_often_and_garbage_waits_until_the_last_block_ends() -> None:
+def test_shared_interpreter_shortens_switch_interval_and_pauses_collection() -> None:
     interval = sys.getswitchinterval()
     with shared_interpreter():
         with shared_interpreter():
@@ -23,14 +23,14 @@ def test_threads_switch_often_and_garbage_waits_until_the_last_block_ends() -> N
     assert sys.getswitchinterval() == interval
 
 
-def test_no_collection_of_the_new_objects_follows_a_block() -> None:
+def test_new_objects_are_not_collected_after_block() -> None:
     with shared_interpreter():
         made = [[number] for number in range(100_000)]
     assert gc.get_count()[0] < gc.get_threshold()[0]
     assert gc.is_tracked(made)
 
 
-def test_a_program_without_garbage_collection_keeps_it_off() -> None:
+def test_disabled_garbage_collection_stays_disabled() -> None:
     gc.disable()
     try:
         with shared_interpreter():
@@ -41,7 +41,7 @@ def test_a_program_without_garbage_collection_keeps_it_off() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_begins_with_the_settings_from_before_the_block() -> None:
+def test_forked_process_restores_settings() -> None:
     interval = sys.getswitchinterval()
     with shared_interpreter():
         child = os.fork()
@@ -50,7 +50,7 @@ def test_a_forked_process_begins_with_the_settings_from_before_the_block() -> No
     assert os.waitpid(child, 0)[1] == 0
 
 
-async def test_the_work_runs_in_a_thread_and_its_error_arrives() -> None:
+async def test_work_runs_in_thread_and_its_error_is_raised() -> None:
     assert await beside_loop(threading.get_ident) != threading.get_ident()
     with pytest.raises(ZeroDivisionError):
         await beside_loop(lambda: 1 // 0)

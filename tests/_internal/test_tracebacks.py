@@ -52,12 +52,12 @@ def names(frames: list[str]) -> list[str]:
     return [f"{Path(frame.rpartition(':')[0]).name} {frame.rpartition(' ')[2]}" for frame in frames]
 
 
-def test_the_text_is_the_class_and_what_it_says() -> None:
+def test_error_text_has_class_and_message() -> None:
     assert error_text(ValueError("boom")) == "ValueError: boom"
     assert error_text(ValueError()) == "ValueError"
 
 
-def test_the_text_has_the_notes_that_say_what_helps() -> None:
+def test_error_text_includes_notes() -> None:
     error = ValueError("boom")
     error.add_note("of controller 'maps'")
     error.add_note("try again")
@@ -65,13 +65,13 @@ def test_the_text_has_the_notes_that_say_what_helps() -> None:
     assert error_text(ExceptionGroup("both", [error, LookupError()])).endswith("try again; LookupError")
 
 
-def test_the_text_of_a_group_is_that_of_its_first_errors() -> None:
+def test_error_text_of_group_has_first_errors() -> None:
     inner = ExceptionGroup("inner", [ValueError(str(number)) for number in range(4)])
     group = ExceptionGroup("outer", [inner, LookupError("last")])
     assert error_text(group) == "ValueError: 0; ValueError: 1; ValueError: 2; and 2 more"
 
 
-def test_a_text_is_bounded_and_never_fails() -> None:
+def test_error_text_is_bounded_and_never_fails() -> None:
     class BrokenError(Exception):
         def __str__(self) -> str:
             raise RuntimeError
@@ -80,24 +80,24 @@ def test_a_text_is_bounded_and_never_fails() -> None:
     assert error_text(BrokenError()).endswith("BrokenError: <no text: its __str__ failed>")
 
 
-async def test_only_the_programs_own_frames_are_named() -> None:
+async def test_own_frames_contain_frames_of_program_only() -> None:
     async def reconcile() -> None:
         fails()
 
     with pytest.raises(ValueError, match="boom") as caught_here:
         await asyncio.wait_for(reconcile(), 1.0)  # by way of frames of asyncio
     assert names(own_frames(caught_here.value)) == [
-        f"{HERE} test_only_the_programs_own_frames_are_named",
-        f"{HERE} test_only_the_programs_own_frames_are_named.<locals>.reconcile",
+        f"{HERE} test_own_frames_contain_frames_of_program_only",
+        f"{HERE} test_own_frames_contain_frames_of_program_only.<locals>.reconcile",
         f"{HERE} fails",
     ]
 
 
-def test_an_error_that_the_library_raised_names_the_call() -> None:
+def test_error_raised_by_library_has_frame_of_call() -> None:
     assert names(own_frames(caught(fails_inside_the_library)))[-1] == f"{HERE} fails_inside_the_library"
 
 
-def test_what_is_installed_is_named_where_nothing_of_the_program_is_left() -> None:
+def test_installed_frames_are_used_without_own_frames() -> None:
     installed = as_if_in("/venv/lib/python3.11/site-packages/operator/main.py", cast("FunctionType", fails))
     error = caught(installed)
     assert names(own_frames(error))[-1] == f"{HERE} caught"  # the program's own frame is better, further out or not
@@ -106,11 +106,11 @@ def test_what_is_installed_is_named_where_nothing_of_the_program_is_left() -> No
     assert names(own_frames(error)) == ["main.py fails"]
 
 
-def test_an_error_without_frames_has_none() -> None:
+def test_error_without_traceback_has_no_frames() -> None:
     assert own_frames(ValueError("never raised")) == []
 
 
-def test_a_traceback_comes_with_the_first_of_a_kind_and_again_after_a_minute() -> None:
+def test_traceback_is_logged_once_a_minute_per_kind() -> None:
     summaries = ErrorSummaries()
     kinds = (fails, fails_elsewhere, misses)  # the same class on another line is another kind
     for kind in kinds:
@@ -125,7 +125,7 @@ def test_a_traceback_comes_with_the_first_of_a_kind_and_again_after_a_minute() -
     assert summaries.of(caught(fails), 11.0 + TRACEBACK_PERIOD).exc_info is None
 
 
-def test_many_kinds_are_forgotten_the_quietest_first() -> None:
+def test_least_recent_error_kinds_are_dropped_first() -> None:
     def kind(number: int) -> BaseException:
         made: type[Exception] = type(f"Error{number}", (Exception,), {})
         return made()
@@ -142,7 +142,7 @@ def test_many_kinds_are_forgotten_the_quietest_first() -> None:
 
 
 @pytest.mark.real_time
-async def test_the_frames_of_a_thread_are_those_of_the_callback_that_its_loop_is_in() -> None:
+async def test_frames_of_thread_start_at_running_callback() -> None:
     found: list[str] = []
     main = threading.get_ident()
 
@@ -162,7 +162,7 @@ async def test_the_frames_of_a_thread_are_those_of_the_callback_that_its_loop_is
     assert "blocks: thread." in found[1]  # starting it, or waiting for it
 
 
-def test_a_thread_that_has_ended_has_no_frames() -> None:
+def test_ended_thread_has_no_frames() -> None:
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
@@ -184,7 +184,7 @@ ONCE = {
 }
 
 
-def test_what_fails_again_and_again_is_logged_by_a_summary() -> None:
+def test_repeated_failures_are_logged_with_summary() -> None:
     """Whoever logs a traceback says here why it cannot come with every event."""
     source = Path(deltaloop.__file__).parent
     found = {

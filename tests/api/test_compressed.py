@@ -84,7 +84,7 @@ def all_of(obj: Resource) -> list[object]:
     ]
 
 
-def test_everything_reads_the_same() -> None:
+def test_compressed_resource_equals_plain_resource() -> None:
     before, after = plain(), compressed()
     assert after.stored_size < before.stored_size == len(RAW)
     assert after.raw == RAW
@@ -95,13 +95,13 @@ def test_everything_reads_the_same() -> None:
     assert copy.copy(after) is copy.deepcopy(after) is after
 
 
-def test_pickled_it_is_plain_again() -> None:
+def test_pickled_resource_is_not_compressed() -> None:
     back = pickle.loads(pickle.dumps(compressed()))
     assert back == plain()
     assert back.stored == RAW
 
 
-def test_it_is_compressed_once_and_only_where_that_is_smaller() -> None:
+def test_resource_is_compressed_once_and_only_if_smaller() -> None:
     obj = compressed()
     stored = obj.stored
     compress_in_place(obj, ZlibCodec())
@@ -111,14 +111,14 @@ def test_it_is_compressed_once_and_only_where_that_is_smaller() -> None:
     assert small.stored == b'{"metadata":{}}'
 
 
-def test_another_content_is_unequal_in_either_form() -> None:
+def test_different_content_is_unequal_in_both_forms() -> None:
     other = Resource.from_json(RAW.replace(b"n1", b"n2"), POD)
     assert compressed() != other
     compress_in_place(other, ZlibCodec())
     assert compressed() != other
 
 
-def test_what_was_damaged_is_a_clear_error_and_metadata_still_reads() -> None:
+def test_damaged_resource_raises_error_but_metadata_is_readable() -> None:
     obj = compressed()
     assert isinstance(obj.stored, Compressed)
     broken = with_stored(obj, Compressed(obj.stored.data[:-9], ZlibCodec(dictionary=b"wrong")))
@@ -129,7 +129,7 @@ def test_what_was_damaged_is_a_clear_error_and_metadata_still_reads() -> None:
             read()
 
 
-def test_readers_in_other_threads_see_either_form_and_never_half_of_it() -> None:
+def test_threads_never_see_partially_compressed_resource() -> None:
     objects = [Resource.from_json(RAW.replace(b"n1", b"n%d" % number), POD) for number in range(200)]
     wrong: list[int] = []
     ready = threading.Barrier(3)

@@ -22,18 +22,18 @@ def written(value: Any) -> bytes:
 
 
 @given(VALUES, VALUES)
-def test_it_says_what_writing_both_says(value: Any, other: Any) -> None:
+def test_comparison_matches_comparison_of_written_json(value: Any, other: Any) -> None:
     assert is_same_json(value, other) == (written(value) == written(other))
     assert is_same_json(value, msgspec.json.decode(written(value))) is True
 
 
 @pytest.mark.parametrize("other", [1.0, True, "1", None, [1], {"a": 1}])
-def test_what_python_takes_for_equal_need_not_be(other: Any) -> None:
+def test_values_equal_in_python_can_differ_in_json(other: Any) -> None:
     assert is_same_json({"a": [1]}, {"a": [other]}) is False
     assert is_same_json({"a": 1, "b": 2}, {"b": 2, "a": 1}) is True
 
 
-def test_what_only_writing_shows_cannot_be_told_unless_something_else_differs() -> None:
+def test_unknown_types_are_undecided_unless_other_fields_differ() -> None:
     view = Resource.from_dict({"metadata": {"name": "a"}, "data": {"x": "y"}}, kinds.CONFIG_MAP)["data"]
     for odd in (view, ("y",), {1: "y"}, b"y"):
         assert is_same_json({"data": odd}, {"data": {"x": "y"}}) is None

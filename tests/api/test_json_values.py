@@ -23,13 +23,13 @@ def containers(value: Any) -> list[Any]:
 
 
 @given(VALUES)
-def test_a_copy_is_equal_and_shares_nothing_that_can_be_changed(value: Any) -> None:
+def test_copy_is_equal_and_shares_no_mutable_values(value: Any) -> None:
     made = copied(value)
     assert repr(made) == repr(value)  # where true is not 1
     assert not {id(part) for part in containers(made)} & {id(part) for part in containers(value)}
 
 
-def test_a_part_that_is_there_twice_is_two_parts_of_the_copy() -> None:
+def test_shared_value_is_copied_twice() -> None:
     part = [1]
     made = copied({"a": part, "b": part})
     assert made == {"a": [1], "b": [1]}

@@ -102,7 +102,7 @@ SURROGATE = "x\ud800"
         (math.nan, "", "not finite"),
     ],
 )
-def test_what_json_cannot_say_is_refused_by_its_path(value: object, path: str, reason: str) -> None:
+def test_value_without_json_form_is_rejected_with_path(value: object, path: str, reason: str) -> None:
     with pytest.raises(MalformedObjectError) as caught:
         write_json(value, "the patch")
     assert caught.value.path == path
@@ -128,7 +128,7 @@ def test_what_json_cannot_say_is_refused_by_its_path(value: object, path: str, r
         ),
     ],
 )
-def test_what_json_can_say(value: object, written: object) -> None:
+def test_values_with_json_form_are_written(value: object, written: object) -> None:
     assert json.loads(write_json(value, "it")) == written
 
 
@@ -160,7 +160,7 @@ def has_number_keys(value: Any) -> bool:
 
 
 @given(JSON)
-def test_it_says_the_same_or_refuses(value: object) -> None:
+def test_written_json_is_equal_or_rejected(value: object) -> None:
     try:
         written = write_json(value, "it")
     except MalformedObjectError:

@@ -224,14 +224,14 @@ def wrong_verdicts(judge: Judge) -> list[str]:
     return found
 
 
-def test_each_rule_says_what_kstatus_says() -> None:
+def test_object_status_matches_kstatus() -> None:
     assert wrong_verdicts(object_status) == []
     for base, change, _ in CASES:
         verdict = object_status(changed(base, change))
         check_condition("Ready", str(verdict.is_current), reason=verdict.reason, message=verdict.message)
 
 
-def test_a_pod_has_some_seconds_to_find_a_node() -> None:
+def test_unschedulable_pod_has_grace_period() -> None:
     pod = changed(POD, status(phase="Pending", conditions=[false("PodScheduled", "Unschedulable")]))
     created = parse_time(CREATED)
     early = object_status(pod, now=created + timedelta(seconds=14.9))
@@ -239,11 +239,11 @@ def test_a_pod_has_some_seconds_to_find_a_node() -> None:
     assert object_status(pod, now=created + timedelta(seconds=15)).status is KStatus.FAILED
 
 
-def test_what_is_not_there_is_not_found() -> None:
+def test_missing_object_is_not_found() -> None:
     assert object_status(None).status is KStatus.NOT_FOUND
 
 
-def test_a_whole_is_as_its_worst_part() -> None:
+def test_combined_status_is_worst_status() -> None:
     good, waiting = changed(DEPLOYMENT, {}), changed(STATEFUL_SET, status(readyReplicas=1))
     failed, odd = changed(JOB, status(conditions=true("Failed"))), changed(POD, status(phase="Odd"))
     leaving = changed(CLAIM, {"metadata": {"name": "a", "namespace": "shop", "deletionTimestamp": CREATED}})
@@ -267,7 +267,7 @@ def test_a_whole_is_as_its_worst_part() -> None:
     assert len(combined_status([wordy] * 20).message) < 2700
 
 
-def test_being_current_can_be_waited_for() -> None:
+def test_current_condition_can_be_awaited() -> None:
     condition = current()
     assert condition.is_met(changed(DEPLOYMENT, {}))
     waiting = changed(DEPLOYMENT, status(readyReplicas=2))
@@ -294,11 +294,11 @@ def test_being_current_can_be_waited_for() -> None:
         ("Ready", "True", "Why", "a" * 32769),
     ],
 )
-def test_a_condition_that_the_server_refuses_is_refused(type_name: str, state: str, reason: str, message: str) -> None:
+def test_invalid_condition_is_rejected(type_name: str, state: str, reason: str, message: str) -> None:
     with pytest.raises(InvalidArgumentError):
         check_condition(type_name, state, reason=reason, message=message)
 
 
-def test_a_condition_that_the_server_takes_is_taken() -> None:
+def test_valid_condition_is_accepted() -> None:
     check_condition("example.com/Ready.v1-x", "Unknown", reason="A:b,c_", message="ä" * 32768)
     check_condition_type("a" * 316)

@@ -30,7 +30,7 @@ def record(message: str = "listed", **extras: object) -> logging.LogRecord:
     return made
 
 
-def test_json_has_the_constant_message_and_the_extras() -> None:
+def test_json_line_has_message_and_extras() -> None:
     line = json.loads(JsonFormatter().format(record(key="a/b", items=3, triggers=("x", "y"))))
     assert line == {
         "at": "1970-01-01T00:00:00.000+00:00",
@@ -43,12 +43,12 @@ def test_json_has_the_constant_message_and_the_extras() -> None:
     }
 
 
-def test_text_has_the_extras_behind_the_message() -> None:
+def test_text_line_has_extras_after_message() -> None:
     assert TextFormatter().format(record(key="a/b")) == "00:00:00.000 INFO    deltaloop.cache: listed key=a/b"
 
 
 @pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
-def test_nothing_secret_is_written(formatter: logging.Formatter) -> None:
+def test_log_lines_contain_no_secrets(formatter: logging.Formatter) -> None:
     try:
         raise RuntimeError("the header was Authorization: Bearer planted-in-error")
     except RuntimeError:
@@ -59,7 +59,7 @@ def test_nothing_secret_is_written(formatter: logging.Formatter) -> None:
     assert "RuntimeError" in line
 
 
-def test_configuring_replaces_what_was_there() -> None:
+def test_configure_logging_replaces_handlers() -> None:
     first, second = io.StringIO(), io.StringIO()
     configure_logging(stream=first)
     configure_logging(output="json", level="DEBUG", stream=second)
@@ -69,7 +69,7 @@ def test_configuring_replaces_what_was_there() -> None:
 
 
 @pytest.mark.filterwarnings("always")
-async def test_warnings_of_python_are_lines_with_the_task_in_which_they_arose() -> None:
+async def test_python_warnings_are_logged_with_task() -> None:
     stream = io.StringIO()
     configure_logging(output="json", stream=stream)
 
@@ -93,7 +93,7 @@ async def test_warnings_of_python_are_lines_with_the_task_in_which_they_arose() 
     assert file.getvalue().startswith("a.py:7: UserWarning: told elsewhere")
 
 
-def test_what_json_and_unicode_cannot_say_is_written_in_words() -> None:
+def test_values_without_json_form_are_logged_as_text() -> None:
     line = json.loads(JsonFormatter().format(record(delay=math.inf, deep=[{"share": math.nan}])))
     assert (line["delay"], line["deep"]) == ("inf", [{"share": "nan"}])
     file = b"/data/\xff".decode(errors="surrogateescape")

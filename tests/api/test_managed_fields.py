@@ -11,7 +11,7 @@ from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource, with_stored
 
 
-def test_it_takes_them_off_and_nothing_else() -> None:
+def test_only_managed_fields_are_stripped() -> None:
     fields: dict[str, Any] = {
         "kind": "Pod",
         "metadata": {
@@ -31,12 +31,12 @@ def test_it_takes_them_off_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("metadata", [{"name": "a"}, {"name": "a", "labels": {"managedFields": "no"}}])
-def test_an_object_without_them_stays_as_it_is(metadata: dict[str, object]) -> None:
+def test_object_without_managed_fields_is_unchanged(metadata: dict[str, object]) -> None:
     obj = Resource.from_dict({"metadata": metadata})
     assert strip_managed_fields(obj) is obj
 
 
-def test_what_cannot_be_read_is_an_error() -> None:
+def test_malformed_object_raises_error() -> None:
     broken = with_stored(Resource.from_dict({"metadata": {"name": "a"}}), b'{"managedFields"')
     with pytest.raises(MalformedObjectError):
         strip_managed_fields(broken)

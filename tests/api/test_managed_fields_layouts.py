@@ -94,7 +94,7 @@ def naive(raw: bytes) -> Any:
 @example(metadata=[(KEY, [{"a": "]"}]), ("name", "a")], before={"x": {KEY: [1]}}, spec=None, space="", ascii_only=True)
 @example(metadata=[(KEY, 0), (KEY, []), ("name", "a")], before={}, spec=None, space="", ascii_only=True)
 @example(metadata=[("name", "a"), (ESCAPED, 1), (KEY, [])], before={}, spec=None, space="", ascii_only=True)
-def test_it_is_what_decoding_and_deleting_gives(
+def test_strip_matches_decode_and_delete(
     metadata: list[tuple[str, Any]], before: dict[str, Any], spec: Any, space: str, ascii_only: bool
 ) -> None:
     before.pop("metadata", None)
@@ -127,7 +127,7 @@ MANAGED: list[Any] = [
 
 @pytest.mark.parametrize("sort", [False, True])
 @pytest.mark.parametrize("annotation", ["", '{"kind":"Pod","metadata":{"managedFields":[]}}', "\u003c\u2028"])
-def test_what_a_server_writes_is_cut_and_not_decoded(sort: bool, annotation: str) -> None:
+def test_usual_layout_is_cut_without_decoding(sort: bool, annotation: str) -> None:
     raw = of(sort=sort, managed=MANAGED, annotation=annotation)
     start = raw.index(b',"managedFields":[')
     end = raw.index(b"]", start) + 1
@@ -171,7 +171,7 @@ SEEDED: dict[str, tuple[Any, bytes]] = {
 
 
 @pytest.mark.parametrize("bug", SEEDED)
-def test_each_check_is_needed(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_check_is_necessary(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken, raw = SEEDED[bug]
     obj = with_stored(Resource.from_dict({"metadata": {"name": "a"}}), raw)
     assert json.loads(strip_managed_fields(obj).raw) == naive(raw)
@@ -185,7 +185,7 @@ def test_each_check_is_needed(bug: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 @settings(max_examples=examples(100), database=None, derandomize=True)
 @given(text=st.text(st.sampled_from('"]}[{,:\\1a'), max_size=30))
-def test_no_end_of_the_list_is_right_by_chance(text: str) -> None:
+def test_end_of_list_is_found_in_unusual_text(text: str) -> None:
     raw = msgspec.json.encode({"metadata": {"name": "a", KEY: [text, [text]], "x": text}, text: {"y": [text]}})
     obj = with_stored(Resource.from_dict({"metadata": {"name": "a"}}), raw)
     assert json.loads(strip_managed_fields(obj).raw) == naive(raw)

@@ -63,7 +63,7 @@ def test_meta_namespace_key(obj: object, key: str) -> None:
 @pytest.mark.parametrize(
     "obj", [{}, {"metadata": None}, {"metadata": {}}, {"metadata": {"name": 5}}, "ns/x", object(), Holder(None), None]
 )
-def test_what_has_no_name_has_no_key(obj: object) -> None:
+def test_object_without_name_has_no_key(obj: object) -> None:
     with pytest.raises(MalformedObjectError):
         meta_namespace_key(obj)
 
@@ -73,7 +73,7 @@ def test_split_meta_namespace_key(key: str, parts: tuple[str, str]) -> None:
     assert split_meta_namespace_key(key) == parts
 
 
-def test_a_key_has_one_slash_at_most() -> None:
+def test_key_with_two_slashes_is_rejected() -> None:
     with pytest.raises(InvalidKeyError, check=having(key="a/b/c")) as caught:
         split_meta_namespace_key("a/b/c")
     assert caught.value.key == "a/b/c"
@@ -83,7 +83,7 @@ NAMES = st.text(st.characters(exclude_characters="/"), min_size=1)
 
 
 @given(st.one_of(st.just(""), NAMES), NAMES)
-def test_keys_are_taken_apart_as_they_were_made(namespace: str, name: str) -> None:
+def test_key_round_trips(namespace: str, name: str) -> None:
     made = split_meta_namespace_key(join_key(namespace, name))
     assert made == (namespace, name)
     assert made.key == join_key(namespace, name)
@@ -92,7 +92,7 @@ def test_keys_are_taken_apart_as_they_were_made(namespace: str, name: str) -> No
 @pytest.mark.parametrize(
     "version", ["", "0", "01", "-1", "+1", "1.0", "1a", " 1", "1\n", "١", "²", str(2**128), "9" * 5000]
 )
-def test_versions_outside_of_the_contract_are_not_comparable(version: str) -> None:
+def test_nonnumeric_versions_are_not_comparable(version: str) -> None:
     assert not is_comparable(version)
     with pytest.raises(InvalidResourceVersionError) as caught:
         compare_resource_versions("1", version)
@@ -106,14 +106,14 @@ def test_versions_compare_as_numbers(left: int, right: int) -> None:
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_times_are_read_as_written(instant: datetime) -> None:
+def test_times_round_trip(instant: datetime) -> None:
     assert parse_time(format_micro_time(instant)) == instant
     assert parse_time(format_time(instant)) == instant.replace(microsecond=0)
     assert len(format_time(instant)) == len("2026-01-02T03:04:05Z")
     assert len(format_micro_time(instant)) == len("2026-01-02T03:04:05.000006Z")
 
 
-def test_times_as_upstream_writes_them() -> None:
+def test_times_have_format_of_kubernetes() -> None:
     instant = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
     assert format_time(instant) == "2026-01-02T03:04:05Z"
     assert format_micro_time(instant) == "2026-01-02T03:04:05.000006Z"
@@ -145,7 +145,7 @@ def test_times_as_upstream_writes_them() -> None:
         "٢٠٢٦-01-02T03:04:05Z",
     ],
 )
-def test_what_is_no_rfc_3339_time_is_refused(text: str) -> None:
+def test_invalid_rfc_3339_time_is_rejected(text: str) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="time")):
         parse_time(text)
 
@@ -177,7 +177,7 @@ def test_paths() -> None:
         (kinds.POD, {"namespace": "a", "name": "b", "subresource": "../secrets"}),
     ],
 )
-def test_parts_that_make_no_path_are_refused(kind: ResourceType[Resource], arguments: dict[str, Any]) -> None:
+def test_invalid_path_arguments_are_rejected(kind: ResourceType[Resource], arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):
         kind.path(**arguments)
 
@@ -185,7 +185,7 @@ def test_parts_that_make_no_path_are_refused(kind: ResourceType[Resource], argum
 @pytest.mark.parametrize(
     "parts", [("", "", "Pod", "pods"), ("", "v1", "", "pods"), ("a/b", "v1", "P", "p"), ("", "v1", "P", "p/s")]
 )
-def test_names_that_fit_into_no_url_are_refused(parts: tuple[str, str, str, str]) -> None:
+def test_names_invalid_in_url_are_rejected(parts: tuple[str, str, str, str]) -> None:
     with pytest.raises(InvalidArgumentError):
         ResourceType[Resource](*parts)
 
@@ -234,13 +234,13 @@ def test_references() -> None:
     assert reference_to(untyped, kinds.POD).kind == "Pod"
 
 
-def test_triggers_say_why() -> None:
+def test_triggers_have_readable_text() -> None:
     trigger = Trigger("informer", "update", reference_to(POD), "4", "5", 1.0)
     assert str(trigger) == "informer update Pod ns/x (4→5)"
     assert str(Trigger("timer", "resync")) == "timer resync"
 
 
-def test_list_options_leave_out_what_is_empty() -> None:
+def test_list_options_omit_empty_fields() -> None:
     assert ListOptions().to_query() == {}
     options = ListOptions(
         label_selector="a=b",
@@ -268,7 +268,7 @@ def test_list_options_leave_out_what_is_empty() -> None:
     assert options.limit == 5
 
 
-def test_errors_have_one_root_and_say_what_to_do() -> None:
+def test_errors_have_common_base_and_remedy() -> None:
     error = MissingExtraError("the command", "cli")
     assert isinstance(error, DeltaloopError)
     assert isinstance(error, ImportError)

@@ -59,26 +59,26 @@ def test_index_values_of_resources_views_and_dicts(text: str, values: list[str])
 
 
 @pytest.mark.parametrize("text", ["spec.nodeName.deeper", "spec.args.deeper", "spec.replicas.a", "spec.paused.b"])
-def test_something_else_than_an_object_on_the_way_is_an_error(text: str) -> None:
+def test_path_through_value_without_fields_raises_error(text: str) -> None:
     obj = Resource.from_dict(FIELDS)
     for subject in (obj, obj.view(), FIELDS):
         with pytest.raises(MalformedObjectError):
             field_path(text).get(subject)
 
 
-def test_a_part_that_cannot_be_decoded_is_our_error_too() -> None:
+def test_undecodable_field_raises_malformed_object_error() -> None:
     obj = Resource.from_json(b'{"metadata":{"name":"x"},"spec":{"a":1e999}}')
     with pytest.raises(MalformedObjectError):
         field_path("spec.a").get(obj)
     assert field_path("metadata.name")(obj) == ["x"]
 
 
-def test_only_objects_can_be_looked_into() -> None:
+def test_path_of_list_raises_error() -> None:
     with pytest.raises(MalformedObjectError):
         field_path("a").get([])
 
 
-def test_the_kind_that_the_server_left_out_is_there() -> None:
+def test_omitted_kind_is_available() -> None:
     obj = Resource.from_json(b'{"metadata":{"name":"x"}}', kinds.DEPLOYMENT)
     assert field_path("kind")(obj) == ["Deployment"]
     assert field_path("apiVersion")(obj) == ["apps/v1"]
@@ -100,12 +100,12 @@ def test_the_kind_that_the_server_left_out_is_there() -> None:
         ("1a", 0),
     ],
 )
-def test_what_is_no_path_is_refused_with_the_position(text: str, position: int) -> None:
+def test_invalid_path_is_rejected_with_position(text: str, position: int) -> None:
     with pytest.raises(InvalidPathError, match=rf"position {position}\b"):
         field_path(text)
 
 
-def test_an_empty_path_is_refused() -> None:
+def test_empty_path_is_rejected() -> None:
     with pytest.raises(InvalidPathError):
         field_path("")
 
@@ -130,7 +130,7 @@ VALUES = st.recursive(
 
 
 @given(st.lists(NAMES, min_size=1, max_size=3), VALUES)
-def test_bytes_and_dicts_give_the_same_for_any_name(names: list[str], value: object) -> None:
+def test_path_gives_equal_values_for_bytes_and_dicts(names: list[str], value: object) -> None:
     for name in reversed(names):
         value = {name: value, "other": 1} if name != "other" else {name: value}
     fields: dict[str, Any] = {"spec": value, "metadata": {"name": "x"}}
@@ -161,6 +161,6 @@ def measure(pods: int = 200) -> tuple[float, float]:
     return min(by_path) / pods * 1e6, min(whole) / pods * 1e6
 
 
-def test_a_path_is_faster_than_decoding_the_whole_object() -> None:
+def test_path_is_faster_than_decoding_object() -> None:
     by_path, whole = measure()
     assert by_path < whole * 0.7, f"{by_path:.1f} µs by path, {whole:.1f} µs for the whole object"

@@ -41,7 +41,7 @@ def named(name: str) -> logging.LogRecord:
     return made
 
 
-def test_every_character_that_acts_is_escaped() -> None:
+def test_each_control_character_is_escaped() -> None:
     """A text without one is passed through without being looked at character by character."""
     acting = [c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) in FORBIDDEN] + [*MARKS]
     assert [hex(ord(c)) for c in acting if c in one_line(f"a{c}b")] == []
@@ -61,7 +61,7 @@ def klog(made: logging.LogRecord) -> str:
     return stream.getvalue().removesuffix("\n")
 
 
-def test_one_line_writes_what_acts_as_python_does() -> None:
+def test_one_line_escapes_control_characters_like_python() -> None:
     assert one_line(HOSTILE) == SHOWN
     assert one_line("Grüße, 世界 👩\u200d🚀 C:\\new") == "Grüße, 世界 👩\u200d🚀 C:\\new"
     assert one_line("x" * 5000) == "x" * 4096 + "… (5000 characters)"
@@ -69,7 +69,7 @@ def test_one_line_writes_what_acts_as_python_does() -> None:
 
 
 @given(ANY_TEXT)
-def test_nothing_acts_in_a_line(text: str) -> None:
+def test_lines_contain_no_control_characters(text: str) -> None:
     assert acts(one_line(text)) == []
     assert acts(indented(text).replace("\n", "").replace("\t", "")) == []
     readable = text.encode("utf-8", "replace").decode()
@@ -95,7 +95,7 @@ def test_nothing_acts_in_a_line(text: str) -> None:
     ids=["extra", "nested", "name", "long", "many", "message", "long message", "error", "API error", "long error"],
 )
 @pytest.mark.parametrize("write", [TextFormatter().format, JsonFormatter().format, klog])
-def test_a_record_cannot_forge_another_or_fill_the_disk(write: object, made: logging.LogRecord) -> None:
+def test_log_record_is_one_bounded_line(write: object, made: logging.LogRecord) -> None:
     assert callable(write)
     first, *more = str(write(made)).split("\n")
     assert all(line.startswith("  ") for line in more)
@@ -103,7 +103,7 @@ def test_a_record_cannot_forge_another_or_fill_the_disk(write: object, made: log
     assert len(first) + sum(map(len, more)) < 700_000
 
 
-def test_a_new_leader_is_one_line_of_klog() -> None:
+def test_new_leader_is_one_klog_line() -> None:
     made = record("new leader elected: %s", verbatim=True)
     made.args = (HOSTILE,)
     assert klog(made).endswith(f"new leader elected: {SHOWN}")
@@ -111,7 +111,7 @@ def test_a_new_leader_is_one_line_of_klog() -> None:
     assert klog(held).endswith(f"lock is held by {SHOWN} and has not yet expired")
 
 
-def test_extras_replace_no_field_of_the_line() -> None:
+def test_extras_do_not_replace_fields_of_line() -> None:
     names = ("at", "level", "logger", "message")
     made = record("as it was", error=1)
     vars(made).update(dict.fromkeys(names, "forged"))
@@ -131,7 +131,7 @@ def test_extras_replace_no_field_of_the_line() -> None:
     assert line["extra.error"] == "forged"
 
 
-def test_the_text_of_an_error_from_a_server_is_one_line() -> None:
+def test_server_error_text_is_one_line() -> None:
     error = ApiError(Status(code=403, message=HOSTILE))
     assert str(error) == SHOWN
     assert error.status.message == HOSTILE

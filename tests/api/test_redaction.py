@@ -94,7 +94,7 @@ def test_secrets_in_text_are_hidden(text: str) -> None:
         "",
     ],
 )
-def test_ordinary_text_is_left_alone(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert redact(text) == text
 
 
@@ -149,7 +149,7 @@ def test_secrets_in_structures_are_hidden(value: object) -> None:
     assert redact(shown) == shown
 
 
-def test_the_value_itself_is_not_changed() -> None:
+def test_redaction_does_not_change_its_argument() -> None:
     value = {"kind": "Secret", "data": {"a": SECRET}, "list": [{"token": SECRET}]}
     kept = copy.deepcopy(value)
     redact(value)
@@ -175,18 +175,18 @@ ORDINARY: list[Any] = [
 
 
 @pytest.mark.parametrize("value", ORDINARY, ids=range(len(ORDINARY)))
-def test_ordinary_structures_are_left_alone(value: object) -> None:
+def test_ordinary_structures_are_unchanged(value: object) -> None:
     assert redact(value) == value
 
 
-def test_names_of_secret_data_are_shown() -> None:
+def test_keys_of_secret_data_are_shown() -> None:
     assert redact({"kind": "Secret", "data": {"user": "eA=="}}) == {"kind": "Secret", "data": {"user": REDACTED}}
     assert redact({"kind": "SecretList", "items": [{"data": {"user": "eA=="}}]})["items"] == [
         {"data": {"user": REDACTED}}
     ]
 
 
-def test_other_things_are_shown_by_their_type() -> None:
+def test_other_objects_are_shown_by_type() -> None:
     assert redact(object()) == "<object>"
     assert redact({1, 2}) == "<set>"
     assert redact(b"abc") == "<3 bytes>"
@@ -225,7 +225,7 @@ def planted(draw: st.DrawFn) -> tuple[str, Any]:
 
 
 @given(planted())
-def test_what_lies_anywhere_below_a_secret_name_never_survives(case: tuple[str, Any]) -> None:
+def test_values_below_secret_name_are_redacted(case: tuple[str, Any]) -> None:
     token, value = case
     shown = redact(value)
     assert token not in repr(shown)
@@ -233,7 +233,7 @@ def test_what_lies_anywhere_below_a_secret_name_never_survives(case: tuple[str, 
 
 
 @given(st.text(max_size=60))
-def test_redacting_twice_changes_nothing_more(text: str) -> None:
+def test_redaction_is_idempotent(text: str) -> None:
     shown = redact(text)
     assert redact(shown) == shown
 
@@ -264,7 +264,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
-def test_redacting_twice_changes_nothing_more_also_where_patterns_meet(text: str) -> None:
+def test_redaction_of_adjacent_patterns_is_idempotent(text: str) -> None:
     shown = redact(text)
     assert redact(shown) == shown
 
@@ -272,14 +272,14 @@ def test_redacting_twice_changes_nothing_more_also_where_patterns_meet(text: str
 @pytest.mark.parametrize(
     "piece", ["a", "-", "a-", "token", "://", "-----BEGIN ", "bearer ", "password='", 'token="\\', "eyJ", " "]
 )
-def test_long_text_costs_no_more_than_its_length(piece: str) -> None:
+def test_redaction_time_is_linear(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     began = time.process_time()
     redact(text)
     assert time.process_time() - began < 1.5
 
 
-def test_secret_text_shows_itself_to_nobody() -> None:
+def test_secret_text_is_hidden_in_all_representations() -> None:
     secret = SecretText(SECRET)
     assert SECRET not in f"{secret} {secret!r} {secret!s:>30} {[secret]}"
     assert secret.reveal() == SECRET

@@ -53,7 +53,7 @@ def pod(**metadata: Any) -> Resource:
     return Resource.from_dict({**POD, "metadata": {**POD["metadata"], **metadata}})
 
 
-def test_fields() -> None:
+def test_resource_exposes_fields() -> None:
     obj = pod()
     assert (obj.name, obj.namespace, obj.key, obj.uid) == ("web", "shop", "shop/web", "u1")
     assert (obj.resource_version, obj.generation, obj.kind, obj.api_version) == ("7", 3, "Pod", "v1")
@@ -70,7 +70,7 @@ def test_fields() -> None:
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=4))
-def test_what_goes_in_comes_out(fields: dict[str, Any]) -> None:
+def test_resource_round_trips(fields: dict[str, Any]) -> None:
     fields["metadata"] = {"name": "x"}
     obj = Resource.from_dict(fields)
     assert obj.to_dict() == fields
@@ -91,11 +91,11 @@ def test_equality_is_by_content() -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ("1", 1), (None, "")])
-def test_values_that_only_python_holds_equal_differ(one: object, other: object) -> None:
+def test_values_equal_only_in_python_are_unequal(one: object, other: object) -> None:
     assert Resource.from_dict({**POD, "spec": one}) != Resource.from_dict({**POD, "spec": other})
 
 
-def test_equality_is_transitive_where_kinds_are_left_out() -> None:
+def test_equality_is_transitive_with_omitted_kinds() -> None:
     bare = msgspec.json.encode({"metadata": {"name": "x"}})
     full = msgspec.json.encode({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}})
     typed, untyped, written = (
@@ -108,7 +108,7 @@ def test_equality_is_transitive_where_kinds_are_left_out() -> None:
     assert typed != untyped
 
 
-def test_copies_are_the_object_itself_because_it_cannot_change() -> None:
+def test_copy_of_immutable_resource_is_same_object() -> None:
     obj = pod()
     assert copy.copy(obj) is obj
     assert copy.deepcopy(obj) is obj
@@ -123,21 +123,21 @@ def test_pickling_keeps_the_type() -> None:
     assert back.kind == "Node"
 
 
-def test_the_kind_is_filled_in_where_the_server_left_it_out() -> None:
+def test_omitted_kind_is_filled_in() -> None:
     obj = Resource.from_json(b'{"metadata":{"name":"x"},"kind":""}', kinds.DEPLOYMENT)
     assert (obj.kind, obj.api_version) == ("Deployment", "apps/v1")
     assert obj.to_dict() == {"metadata": {"name": "x"}, "kind": "Deployment", "apiVersion": "apps/v1"}
     assert obj["kind"] == "Deployment"
 
 
-def test_repr_names_the_object_and_shows_no_data() -> None:
+def test_repr_contains_name_but_no_data() -> None:
     obj = Resource.from_dict({**POD, "data": {"password": "hunter2"}})
     assert repr(obj) == "<Resource Pod shop/web resourceVersion=7>"
     assert repr(Resource.from_json(b'{"metadata":{"name":"x"}}', kinds.POD)) == "<Resource v1/Pod x resourceVersion=->"
     assert repr(Resource.from_json(b'{"kind":5,"metadata":{"name":"x"}}')) == "<Resource object x resourceVersion=->"
 
 
-def test_a_null_is_a_field_that_is_not_set() -> None:
+def test_null_is_unset_field() -> None:
     nulls = dict.fromkeys(
         ("name", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations", "ownerReferences"),
     )
@@ -179,7 +179,7 @@ def test_nulls_inside_labels_and_owners_are_zero_values() -> None:
         (b'{"metadata":{}} trailing', "trailing characters"),
     ],
 )
-def test_what_is_no_object_is_refused_without_showing_it(raw: bytes, reason: str) -> None:
+def test_malformed_object_is_rejected_without_showing_data(raw: bytes, reason: str) -> None:
     with pytest.raises(MalformedObjectError) as caught:
         Resource.from_json(raw, kinds.SECRET)
     assert reason in str(caught.value)
@@ -188,7 +188,7 @@ def test_what_is_no_object_is_refused_without_showing_it(raw: bytes, reason: str
 
 
 @pytest.mark.parametrize("value", [b"1e999"])
-def test_a_part_that_cannot_be_decoded_is_found_when_it_is_read(value: bytes) -> None:
+def test_undecodable_field_raises_error_when_read(value: bytes) -> None:
     obj = Resource.from_json(b'{"metadata":{"name":"x","namespace":"n"},"spec":' + value + b"}", kinds.POD)
     assert obj.name == "x"
     for read in (obj.view, obj.to_dict, lambda: obj["spec"], lambda: obj.decode(dict[str, Any])):
@@ -211,7 +211,7 @@ def test_a_part_that_cannot_be_decoded_is_found_when_it_is_read(value: bytes) ->
         (b"{}", None),
     ],
 )
-def test_the_name_of_an_object_that_cannot_be_read(raw: bytes, key: str | None) -> None:
+def test_name_of_malformed_object_is_found(raw: bytes, key: str | None) -> None:
     assert key_in(raw) == key
     with pytest.raises(MalformedObjectError, match=f"object {key} of" if key else "object of"):
         Resource.from_json(raw)
@@ -220,7 +220,7 @@ def test_the_name_of_an_object_that_cannot_be_read(raw: bytes, key: str | None) 
 @pytest.mark.parametrize(
     "fields", [b'"spec":"\xff"', b'"spec":{"\xff":1}', b'"data":{"a":"\xc3"}', b'"a":"\xed\xa0\x80"']
 )
-def test_an_object_that_is_not_utf_8_is_refused_by_its_name(fields: bytes) -> None:
+def test_object_with_invalid_utf_8_is_rejected_with_name(fields: bytes) -> None:
     with pytest.raises(MalformedObjectError) as caught:
         Resource.from_json(b'{"metadata":{"name":"x","namespace":"n"},' + fields + b"}", kinds.SECRET)
     assert "v1/Secret object n/x of" in str(caught.value)
@@ -236,7 +236,7 @@ def test_an_object_that_is_not_utf_8_is_refused_by_its_name(fields: bytes) -> No
         ({"creationTimestamp": 5}, "creation_timestamp"),
     ],
 )
-def test_late_metadata_of_a_wrong_type_is_refused_when_it_is_read(metadata: dict[str, Any], read: str) -> None:
+def test_lazy_metadata_of_wrong_type_raises_error_when_read(metadata: dict[str, Any], read: str) -> None:
     obj = pod(**metadata)
     with pytest.raises(MalformedObjectError, match="metadata"):
         getattr(obj, read)
@@ -253,12 +253,12 @@ def test_huge_numbers_and_unicode_survive() -> None:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
-def test_numbers_that_json_has_no_form_for_are_refused(number: float) -> None:
+def test_infinite_numbers_are_rejected(number: float) -> None:
     with pytest.raises(MalformedObjectError, check=having(path="spec.a[1].b")):
         Resource.from_dict({"metadata": {"name": "x"}, "spec": {"a": [None, {"b": number}]}})
 
 
-def test_what_json_cannot_express_is_refused() -> None:
+def test_values_without_json_form_are_rejected() -> None:
     loop: dict[str, Any] = {"metadata": {"name": "x"}}
     loop["loop"] = loop
     for fields in (loop, {"metadata": {"name": "x"}, "a": object()}, {"metadata": {}, "b": {(1, 2): 3}}):
@@ -266,14 +266,14 @@ def test_what_json_cannot_express_is_refused() -> None:
             Resource.from_dict(fields)
 
 
-def test_views_and_resources_are_taken_apart_again() -> None:
+def test_views_and_resources_can_be_converted_back() -> None:
     obj = pod()
     assert Resource.from_dict(obj.view()) == obj
     assert Resource.from_dict({**POD, "spec": obj["spec"]}).to_dict() == POD
     assert Resource.from_dict(Resource.from_json(b'{"metadata":{"name":"x"}}', kinds.POD)).kind == "Pod"
 
 
-def test_nothing_reachable_from_an_object_can_be_changed() -> None:
+def test_all_values_of_resource_are_immutable() -> None:
     obj = pod()
     views: list[Any] = [obj["spec"], obj.labels, obj.metadata.labels, obj.annotations, pod(labels=None).labels]
     for view in views:
@@ -296,7 +296,7 @@ def test_nothing_reachable_from_an_object_can_be_changed() -> None:
     assert obj == pod()
 
 
-def test_edit_gives_a_copy_of_one_s_own() -> None:
+def test_edit_returns_independent_copy() -> None:
     obj = pod()
     first = obj.edit()
     first["spec"]["nodeName"] = "n2"
@@ -315,19 +315,19 @@ def remembered(objects: list[Resource]) -> int:
     return sum(name_of(obj) is name for obj, name in zip(reversed(objects), reversed(names), strict=True))
 
 
-def test_the_view_is_decoded_once_while_it_is_remembered() -> None:
+def test_view_is_decoded_once_while_cached() -> None:
     obj = pod()
     assert name_of(obj) is name_of(obj)
     assert name_of(obj) is not name_of(pod())
 
 
-def test_only_the_last_few_decoded_objects_are_remembered() -> None:
+def test_only_latest_decoded_objects_are_cached() -> None:
     objects = [pod(name=f"p{number}") for number in range(512)]
     assert remembered(objects) == 256
     assert [name_of(obj) for obj in objects] == [obj.name for obj in objects]
 
 
-def test_comparing_objects_does_not_push_others_out_of_memory() -> None:
+def test_comparison_does_not_evict_decoded_objects() -> None:
     obj = pod()
     decoded = name_of(obj)
     for number in range(300):
@@ -337,7 +337,7 @@ def test_comparing_objects_does_not_push_others_out_of_memory() -> None:
     assert name_of(obj) is decoded
 
 
-def test_many_threads_read_the_right_objects() -> None:
+def test_threads_read_correct_objects() -> None:
     objects = [pod(name=f"p{number}") for number in range(600)]
     wrong: list[str] = []
 
@@ -356,7 +356,7 @@ def test_many_threads_read_the_right_objects() -> None:
     assert remembered(objects) == 256
 
 
-def test_the_garbage_collector_does_not_walk_resources() -> None:
+def test_garbage_collector_does_not_track_resources() -> None:
     obj = pod()
     assert not gc.is_tracked(obj)
     assert not gc.is_tracked(obj.metadata)
@@ -385,7 +385,7 @@ def test_typed_decoding() -> None:
 
 
 @pytest.mark.parametrize("value", ["hunter2", "it's hunter2", 'a "hunter2"', "hunter2\n'- at"])
-def test_typed_decoding_names_the_field_and_not_the_value(value: str) -> None:
+def test_typed_decoding_error_has_field_without_value(value: str) -> None:
     obj = Resource.from_dict({"metadata": {"name": "x"}, "spec": {"size": value}})
     with pytest.raises(MalformedObjectError) as caught:
         obj.decode(Box)
@@ -394,7 +394,7 @@ def test_typed_decoding_names_the_field_and_not_the_value(value: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_objects_from_other_buffers() -> None:
+def test_objects_from_memoryview_and_bytearray() -> None:
     raw = msgspec.json.encode(POD)
     assert Resource.from_json(memoryview(raw)) == Resource.from_json(bytearray(raw)) == Resource.from_json(raw)
     kept = bytearray(raw)

@@ -32,13 +32,13 @@ def requirements(draw: st.DrawFn) -> Requirement:
 
 
 @given(st.lists(requirements(), max_size=5))
-def test_what_is_written_is_read_as_the_same(terms: list[Requirement]) -> None:
+def test_label_selector_round_trips(terms: list[Requirement]) -> None:
     selector = LabelSelector(tuple(sorted(terms, key=lambda term: term.key)))
     assert LabelSelector.parse(str(selector)) == selector
 
 
 @given(st.lists(requirements(), max_size=3), st.dictionaries(KEYS, VALUES, max_size=4))
-def test_matching_agrees_with_a_naive_model(terms: list[Requirement], labels: dict[str, str]) -> None:
+def test_label_selector_matches_model(terms: list[Requirement], labels: dict[str, str]) -> None:
     def holds(term: Requirement) -> bool:
         value = labels.get(term.key)
         match term.operator:
@@ -85,7 +85,7 @@ def test_matching_agrees_with_a_naive_model(terms: list[Requirement], labels: di
         ("a.b/c=d", "a.b/c=d"),
     ],
 )
-def test_the_grammar_of_upstream(text: str, written: str) -> None:
+def test_label_selector_grammar_matches_kubernetes(text: str, written: str) -> None:
     assert str(LabelSelector.parse(text)) == written
 
 
@@ -127,29 +127,29 @@ def test_the_grammar_of_upstream(text: str, written: str) -> None:
         ("x=\u00a0", "Invalid value"),
     ],
 )
-def test_errors_say_what_was_found_and_what_was_expected(text: str, message: str) -> None:
+def test_selector_errors_contain_found_and_expected_text(text: str, message: str) -> None:
     with pytest.raises(InvalidSelectorError, match=re.escape(message)):
         LabelSelector.parse(text)
 
 
-def test_names_as_long_as_allowed_are_read() -> None:
+def test_longest_valid_names_are_parsed() -> None:
     text = f"{'a.' * 126}a/{'b' * 63}={'c' * 63}"
     assert str(LabelSelector.parse(text)) == text
 
 
 @pytest.mark.parametrize(("label", "matches"), [("2", True), ("1", False), ("x", False), ("1_0", False), ("-5", False)])
-def test_comparison_reads_whole_numbers_only(label: str, matches: bool) -> None:
+def test_comparison_accepts_integers_only(label: str, matches: bool) -> None:
     assert LabelSelector.parse("x>1").matches({"x": label}) is matches
 
 
-def test_a_negative_label_is_a_number() -> None:
+def test_negative_label_is_number() -> None:
     assert LabelSelector.parse("x<1").matches({"x": "-5"})
 
 
 @pytest.mark.parametrize(
     ("operator", "values"), [("in", ()), ("exists", ("a",)), ("=", ()), ("=", ("a", "b")), (">", ()), ("!", ("a",))]
 )
-def test_a_requirement_needs_as_many_values_as_its_operator_takes(operator: str, values: tuple[str, ...]) -> None:
+def test_number_of_values_must_match_operator(operator: str, values: tuple[str, ...]) -> None:
     with pytest.raises(InvalidSelectorError):
         Requirement("x", cast("Operator", operator), values)
 
@@ -169,12 +169,12 @@ FIELDS = st.from_regex(r"[a-z][a-zA-Z.]{0,10}", fullmatch=True)
 
 
 @given(st.lists(st.builds(FieldRequirement, FIELDS, FIELD_VALUES, st.booleans()), max_size=4))
-def test_field_selectors_are_read_as_they_were_written(terms: list[FieldRequirement]) -> None:
+def test_field_selector_round_trips(terms: list[FieldRequirement]) -> None:
     selector = FieldSelector(tuple(terms))
     assert FieldSelector.parse(str(selector)) == selector
 
 
-def test_a_backslash_before_a_comma_may_itself_be_escaped() -> None:
+def test_escaped_backslash_before_comma_is_parsed() -> None:
     selector = FieldSelector.parse(r"a=x\\,b=y\,z,,c!=\=")
     assert selector.requirements == (
         FieldRequirement("a", "x\\"),
@@ -199,7 +199,7 @@ def test_field_selector_errors(text: str, message: str) -> None:
         FieldSelector.parse(text)
 
 
-def test_unknown_fields_are_named_with_what_is_known() -> None:
+def test_unknown_field_error_lists_known_fields() -> None:
     selector = FieldSelector.parse("foo=1")
     message = '"foo" is not a known field selector: only "metadata.name", "metadata.namespace"'
     with pytest.raises(InvalidSelectorError, match=re.escape(message)):

@@ -61,7 +61,7 @@ TABLE: list[tuple[str, int, type[ApiError]]] = [
 
 
 @pytest.mark.parametrize(("reason", "code", "cls"), TABLE)
-def test_the_reason_decides(reason: str, code: int, cls: type[ApiError]) -> None:
+def test_reason_determines_error_class(reason: str, code: int, cls: type[ApiError]) -> None:
     assert type(error_from_status(Status(reason=reason, code=code))) is cls
     assert type(error_from_status(Status(reason=reason, code=0))) is cls
     assert type(error_from_status(Status(reason=reason, code=418))) is cls
@@ -71,24 +71,24 @@ def test_the_reason_decides(reason: str, code: int, cls: type[ApiError]) -> None
     ("code", "cls"),
     [(code, cls) for reason, code, cls in TABLE if reason not in ("AlreadyExists", "Expired", "ServerTimeout")],
 )
-def test_the_code_decides_where_the_reason_is_unknown(code: int, cls: type[ApiError]) -> None:
+def test_code_determines_error_class_without_known_reason(code: int, cls: type[ApiError]) -> None:
     assert type(error_from_status(Status(code=code))) is cls
     assert type(error_from_status(Status(reason="OfTheFuture", code=code))) is cls
 
 
-def test_every_class_is_in_the_table() -> None:
+def test_each_error_class_is_tested() -> None:
     classes = {cls for _, cls in inspect.getmembers(statuses, inspect.isclass) if issubclass(cls, ApiError)}
     assert classes - {ApiError} == {cls for _, _, cls in TABLE}
 
 
-def test_a_code_of_its_own_is_the_general_error() -> None:
+def test_unknown_code_is_general_error() -> None:
     error = error_from_status(Status(code=418, reason="Teapot"))
     assert type(error) is ApiError
     assert str(error) == "the server returned 418 Teapot"
     assert str(error_from_status(Status(code=404))) == "the server returned 404"
 
 
-def test_subclasses_are_caught_with_their_parents() -> None:
+def test_specific_errors_are_subclasses() -> None:
     assert isinstance(error_from_status(Status(reason="AlreadyExists")), ConflictError)
     assert isinstance(error_from_status(Status(reason="Expired")), GoneError)
 
@@ -122,7 +122,7 @@ def test_pickling_and_copying_keep_class_status_and_retry_after(cls: type[ApiErr
         assert str(again) == str(error)
 
 
-def test_the_text_shows_no_secret() -> None:
+def test_error_text_contains_no_secret() -> None:
     error = error_from_status(Status(code=401, message="Authorization: Bearer abc.def.ghi is expired"))
     assert "abc" not in str(error)
     assert "abc" not in repr(error)
@@ -149,11 +149,11 @@ STATUSES = st.builds(
 
 
 @given(STATUSES)
-def test_what_the_server_writes_is_what_the_client_reads(status: Status) -> None:
+def test_status_round_trips(status: Status) -> None:
     assert decode_status(status.to_json()) == status
 
 
-def test_the_wire_form_leaves_out_what_is_empty() -> None:
+def test_json_of_status_omits_empty_fields() -> None:
     status = Status(message="m", reason="NotFound", code=404, details=StatusDetails(name="x", kind="pods"))
     assert msgspec.json.decode(status.to_json()) == {
         "kind": "Status",
@@ -190,7 +190,7 @@ def test_the_wire_form_leaves_out_what_is_empty() -> None:
         b'{"kind":"Status","message":' + b"[" * 20000,
     ],
 )
-def test_what_is_no_failure_is_none(body: bytes) -> None:
+def test_body_without_failure_is_none(body: bytes) -> None:
     assert decode_status(body) is None
 
 
@@ -204,14 +204,14 @@ def test_what_is_no_failure_is_none(body: bytes) -> None:
         '"status":7',
     ],
 )
-def test_a_part_of_a_wrong_type_does_not_hide_the_reason(part: str) -> None:
+def test_field_of_wrong_type_does_not_hide_reason(part: str) -> None:
     status = decode_status(b'{"kind":"Status","reason":"NotFound","message":"m","code":404,%s}' % part.encode())
     assert status is not None
     assert (status.reason, status.message, status.code) == ("NotFound", "m", 404)
     assert isinstance(error_from_status(status), NotFoundError)
 
 
-def test_numbers_as_text_are_read() -> None:
+def test_numbers_as_text_are_parsed() -> None:
     status = decode_status(b'{"kind":"Status","code":"410","details":{"retryAfterSeconds":"2"}}')
     assert status is not None
     assert error_from_status(status).retry_after == 2.0
@@ -239,7 +239,7 @@ def test_numbers_as_text_are_read() -> None:
         (Status(reason="Expired", code=410), False),
     ],
 )
-def test_a_too_large_resource_version_is_known_by_its_cause(status: Status, expected: bool) -> None:
+def test_too_large_resource_version_is_recognized_by_cause(status: Status, expected: bool) -> None:
     assert is_too_large_resource_version(error_from_status(status)) is expected
 
 

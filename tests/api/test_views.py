@@ -53,7 +53,7 @@ LIST_WRITES: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("write", MAP_WRITES.values(), ids=MAP_WRITES.keys())
-def test_a_map_cannot_be_written_to(write: Callable[[Any], object]) -> None:
+def test_read_only_map_rejects_changes(write: Callable[[Any], object]) -> None:
     for view in (ReadOnlyMap(DATA), ReadOnlyMap(DATA)["a"]):
         with pytest.raises(TypeError):
             write(view)
@@ -61,13 +61,13 @@ def test_a_map_cannot_be_written_to(write: Callable[[Any], object]) -> None:
 
 
 @pytest.mark.parametrize("write", LIST_WRITES.values(), ids=LIST_WRITES.keys())
-def test_a_list_cannot_be_written_to(write: Callable[[Any], object]) -> None:
+def test_read_only_list_rejects_changes(write: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError):
         write(ReadOnlyMap(DATA)["a"]["b"])
     assert DATA == {"a": {"b": [1, {"c": 2}]}, "d": None}
 
 
-def test_every_method_that_changes_a_dict_or_a_list_is_refused() -> None:
+def test_all_mutating_methods_are_rejected() -> None:
     reading = {"copy", "fromkeys", "get", "items", "keys", "values", "count", "index"}
     for plain, view in ((dict, ReadOnlyMap), (list, ReadOnlyList)):
         for name in (name for name in dir(plain) if not name.startswith("__") and name not in reading):
@@ -79,7 +79,7 @@ def test_views_have_no_attributes_to_set() -> None:
         setattr(ReadOnlyMap(DATA), "spec", 1)  # noqa: B010  # a type checker sees what this test is about
 
 
-def test_reading() -> None:
+def test_reading_of_views() -> None:
     view = ReadOnlyMap(DATA)
     assert view["a"]["b"][1]["c"] == 2
     assert view["a"]["b"][:1] == [1]
@@ -109,7 +109,7 @@ def test_equality_with_plain_data_and_with_views() -> None:
         hash(view)
 
 
-def test_copies() -> None:
+def test_copies_of_views() -> None:
     view = ReadOnlyMap(DATA)
     assert copy.copy(view) is view
     mutable: Any = copy.deepcopy(view)
@@ -123,7 +123,7 @@ def test_copies() -> None:
     assert freeze(1) == 1
 
 
-def test_pickling() -> None:
+def test_pickling_of_views() -> None:
     view = ReadOnlyMap(DATA)
     back = pickle.loads(pickle.dumps(view))
     assert back == view

@@ -13,7 +13,7 @@ from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 
 
 @pytest.mark.parametrize("name", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
-def test_an_event_carries_its_object(name: str) -> None:
+def test_event_contains_object(name: str) -> None:
     line = b'{"type":"%s","object":{"metadata":{"name":"x","resourceVersion":"5"},"spec":{"a":1}}}\r\n' % name.encode()
     event = decode_watch_event(line, kinds.POD)
     assert event.type is EventType(name)
@@ -27,7 +27,7 @@ def test_an_event_carries_its_object(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "ends"), [("BOOKMARK", "true", True), ("BOOKMARK", "false", False), ("ADDED", "true", False)]
 )
-def test_only_a_bookmark_ends_the_initial_events(name: str, value: str, ends: bool) -> None:
+def test_only_bookmark_ends_initial_events(name: str, value: str, ends: bool) -> None:
     line = (
         '{"type":"%s","object":{"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"%s"}}}}'
     )
@@ -48,7 +48,7 @@ def test_only_a_bookmark_ends_the_initial_events(name: str, value: str, ends: bo
         (b'"gone"', InternalServerError),
     ],
 )
-def test_an_error_event_is_an_exception(status: bytes, cls: type[ApiError]) -> None:
+def test_error_event_raises_exception(status: bytes, cls: type[ApiError]) -> None:
     with pytest.raises(ApiError) as caught:
         decode_watch_event(b'{"type":"ERROR","object":' + status + b"}")
     assert type(caught.value) is cls
@@ -71,7 +71,7 @@ def test_an_error_event_is_an_exception(status: bytes, cls: type[ApiError]) -> N
         (b'{"type":"\xff","object":{}}', "is not a watch event"),
     ],
 )
-def test_a_line_that_is_no_event_is_refused_without_showing_it(line: bytes, reason: str) -> None:
+def test_malformed_event_is_rejected_without_showing_data(line: bytes, reason: str) -> None:
     with pytest.raises(MalformedEventError) as caught:
         decode_watch_event(line)
     assert reason in str(caught.value)
@@ -79,13 +79,13 @@ def test_a_line_that_is_no_event_is_refused_without_showing_it(line: bytes, reas
 
 
 @given(st.binary(max_size=40))
-def test_any_line_is_read_or_malformed(line: bytes) -> None:
+def test_any_line_is_event_or_malformed(line: bytes) -> None:
     with contextlib.suppress(MalformedEventError):
         assert isinstance(decode_watch_event(line), WatchEvent)
 
 
 @given(st.integers(0, 70))
-def test_a_line_that_was_cut_off_is_malformed(length: int) -> None:
+def test_truncated_line_is_malformed(length: int) -> None:
     line = b'{"type":"ADDED","object":{"metadata":{"name":"x","labels":{"a":"b"}}}}'
     if length < len(line):
         with pytest.raises(MalformedEventError):
@@ -119,7 +119,7 @@ def outcome(line: bytes) -> object:
     obj=OBJECTS | JSON,
     tail=st.sampled_from(["", ',"x":1', ',"x":{}', '},"x":{', "}", ',"object":{"metadata":{"name":"other"}}', "]"]),
 )
-def test_the_usual_layout_is_read_as_any_other(name: str, obj: object, tail: str) -> None:
+def test_usual_layout_equals_other_layouts(name: str, obj: object, tail: str) -> None:
     body = json.dumps(obj)
     usual = f'{{"type":"{name}","object":{body}{tail}}}'.encode()
     spaced = f'{{ "type":"{name}","object":{body}{tail}}}'.encode()  # a blank more: the beginning is not the usual one

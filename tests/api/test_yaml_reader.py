@@ -112,7 +112,7 @@ from tests.having import having
         ('"\\/"', "/"),
     ],
 )
-def test_values_are_what_go_reads(text: str, value: object) -> None:
+def test_yaml_values_match_go(text: str, value: object) -> None:
     read = read_yaml(text)
     assert repr(read) == repr(value)
 
@@ -154,13 +154,13 @@ def test_keys_are_text(text: str, value: object) -> None:
         "? a\n: 1\n? a\n: 2",
     ],
 )
-def test_a_key_that_comes_twice_is_an_error(text: str) -> None:
+def test_duplicate_key_raises_error(text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"line [1-4], column") as caught:
         read_yaml(text)
     assert "a map contains a key twice" in str(caught.value)
 
 
-def test_merging() -> None:
+def test_merge_keys() -> None:
     text = (
         "base: &b {a: 1, c: 3}\nmore: &m {a: 9, d: 4}\none: {<<: *b, a: 2}\nall: {<<: [*b, *m], e: 5}\ntext: {'<<': 1}"
     )
@@ -170,7 +170,7 @@ def test_merging() -> None:
     assert read["text"] == {"<<": 1}
 
 
-def test_an_alias_is_a_copy() -> None:
+def test_alias_is_copy() -> None:
     read = read_yaml("a: &x {b: [1]}\nc: *x\nd: [*x, *x]")
     read["a"]["b"].append(2)
     assert read["c"] == {"b": [1]}
@@ -178,13 +178,13 @@ def test_an_alias_is_a_copy() -> None:
     assert read["d"][0] is not read["d"][1]
 
 
-def test_an_anchor_may_be_given_again() -> None:
+def test_anchor_can_be_redefined() -> None:
     assert read_yaml("[&a 1, *a, &a 2, *a]") == [1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", None])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028"])
-def test_tag_directives_are_few(encoding: str | None, line_break: str) -> None:
+def test_tag_directives_are_bounded(encoding: str | None, line_break: str) -> None:
     def read(number: int) -> Any:
         lines = [f"%TAG !a{each}! tag:x.dev,2026:" for each in range(number)]
         text = line_break.join([*lines, "---", "a: 1"])
@@ -196,7 +196,7 @@ def test_tag_directives_are_few(encoding: str | None, line_break: str) -> None:
     assert read_yaml("a: '" + "%TAG " * 1000 + "'") is not None
 
 
-def test_aliases_cannot_multiply_without_bound() -> None:
+def test_alias_expansion_is_bounded() -> None:
     lines = ["a0: &a0 [1,1,1,1,1,1,1,1,1,1]"]
     lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     with pytest.raises(InvalidArgumentError, match="aliases multiply"):
@@ -205,7 +205,7 @@ def test_aliases_cannot_multiply_without_bound() -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
-def test_depth_is_bounded_and_harms_nobody(opening: str) -> None:
+def test_yaml_depth_is_bounded(opening: str) -> None:
     with pytest.raises(InvalidArgumentError, match="nested deeper than 500 levels"):
         read_yaml(opening * 20000)
     assert read_yaml("[" * 400 + "]" * 400) is not None
@@ -235,7 +235,7 @@ def test_depth_is_bounded_and_harms_nobody(opening: str) -> None:
         ("\x01hunter2", "not valid YAML"),
     ],
 )
-def test_errors_have_the_place_and_not_the_text(text: str, message: str) -> None:
+def test_yaml_errors_have_position_without_text(text: str, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message) as caught:
         read_yaml(text, source="config.yaml")
     assert str(caught.value).startswith("config.yaml ")
@@ -243,7 +243,7 @@ def test_errors_have_the_place_and_not_the_text(text: str, message: str) -> None
     assert caught.value.__cause__ is None
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_invalid_bytes_are_rejected() -> None:
     with pytest.raises(InvalidArgumentError, match="not valid YAML"):
         read_yaml(b"a: \xff\xfe")
     assert read_yaml("a: ü".encode("utf-16")) == {"a": "ü"}
@@ -278,7 +278,7 @@ UNLIKE_YAML = "\x7f \x85 \x9f \u2028 \u2029 \ufeff \ufffe \uffff \U0001f600"
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.booleans())
 @example({UNLIKE_YAML: UNLIKE_YAML, "k" * 2000: "v"}, True)
 @example({UNLIKE_YAML: UNLIKE_YAML, "k" * 2000: "v"}, False)
-def test_json_is_read_as_it_is(value: dict[str, Any], escaped: bool) -> None:
+def test_json_is_valid_yaml(value: dict[str, Any], escaped: bool) -> None:
     text = json.dumps(value, ensure_ascii=escaped)
     assert read_yaml(text) == read_yaml(text.encode()) == value
 
@@ -286,7 +286,7 @@ def test_json_is_read_as_it_is(value: dict[str, Any], escaped: bool) -> None:
 @given(st.dictionaries(st.text(max_size=200), JSON, max_size=4), st.booleans())
 @example({UNLIKE_YAML: UNLIKE_YAML}, False)
 @example({UNLIKE_YAML: UNLIKE_YAML}, True)
-def test_bodies_are_yaml(value: dict[str, Any], escaped: bool) -> None:
+def test_json_bodies_are_read_like_yaml(value: dict[str, Any], escaped: bool) -> None:
     body = json.dumps(value, ensure_ascii=escaped).encode()
     if not is_other_yaml(body):
         assert read_yaml_body(body, source="it", repeated=[]) == value
@@ -296,7 +296,7 @@ def test_bodies_are_yaml(value: dict[str, Any], escaped: bool) -> None:
     assert read_yaml_body(safe, source="it", repeated=[]) == msgspec.json.decode(safe)
 
 
-def test_what_yaml_reads_otherwise() -> None:
+def test_json_with_special_characters_is_converted_for_yaml() -> None:
     for char in "\x7f\x80\x85\x9f\u2028\u2029\ufffe\uffff":
         body = f'{{"k": "a {char} b"}}'.encode()
         assert is_other_yaml(body)
@@ -312,7 +312,7 @@ def test_what_yaml_reads_otherwise() -> None:
         assert not is_other_yaml(body)
 
 
-def test_bodies_of_several_documents() -> None:
+def test_bodies_with_several_documents() -> None:
     repeated: list[str] = []
     body = b"a: 1\na: 2\n---\n{a: [\n"
     assert read_yaml_body(body, source="it", repeated=repeated) == {"a": 2}
@@ -331,17 +331,17 @@ def test_bodies_of_several_documents() -> None:
         ('{"a": NaN}\n{', "line 2, column 1: did not find expected <document start>"),
     ],
 )
-def test_what_is_wrong_is_said(text: str | bytes, problem: str) -> None:
+def test_yaml_errors_describe_problem(text: str | bytes, problem: str) -> None:
     with pytest.raises(InvalidArgumentError, match=re.escape(problem)):
         read_yaml(text)
 
 
-def test_json_may_be_as_deep_as_yaml() -> None:
+def test_json_depth_limit_equals_yaml_limit() -> None:
     assert read_yaml('{"a":' * 500 + "1" + "}" * 500) == read_yaml("{a: " * 500 + "1" + "}" * 500)
 
 
 @given(st.text(alphabet="ab01:-[]{}&*!|>\"'#%~,? \n\t=<.", max_size=30))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
         documents = list(read_yaml_documents(text))
     except InvalidArgumentError:

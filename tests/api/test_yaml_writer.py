@@ -74,17 +74,17 @@ def read(text: str) -> list[Any]:
 @example([dict.fromkeys(TEXTS, "v")], False, False)
 @example([{"k": [*TEXTS]}], False, True)
 @example([{"k": [{"l": text} for text in TEXTS]}], True, False)
-def test_it_is_read_as_it_was(documents: list[dict[str, Any]], indents: bool, in_one_line: bool) -> None:
+def test_written_yaml_round_trips(documents: list[dict[str, Any]], indents: bool, in_one_line: bool) -> None:
     text = write_yaml(documents, indents_lists=indents, short_in_one_line=in_one_line)
     assert json.dumps(read(text)) == json.dumps(documents)
 
 
-def test_plain_text_stays_plain() -> None:
+def test_plain_text_is_not_quoted() -> None:
     values = ["web", "a b", "foos.example.com", "1Gi", "10m", "v1", "/healthz", "Größe", "a\U0001f600b"]
     assert write_yaml([{"a": values}]) == "a:\n" + "".join(f"- {value}\n" for value in values)
 
 
-def test_forms() -> None:
+def test_yaml_layout_options() -> None:
     shared = {"b": ["c"]}
     assert write_yaml([{"a": shared, "d": shared}]) == "a:\n  b:\n  - c\nd:\n  b:\n  - c\n"
     assert write_yaml([shared], indents_lists=True) == "b:\n  - c\n"
@@ -99,7 +99,7 @@ def test_forms() -> None:
         ("_FOLDED.search(text)", "False"),
     ],
 )
-def test_each_rule_is_needed(line: str, instead: str) -> None:
+def test_each_quoting_rule_is_necessary(line: str, instead: str) -> None:
     source = inspect.getsource(yaml_writer)
     assert line in source
     module: dict[str, Any] = {"__name__": "seeded"}

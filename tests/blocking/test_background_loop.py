@@ -27,7 +27,7 @@ async def give(value: str) -> str:
     return value
 
 
-def test_coroutines_run_in_the_thread_and_their_results_and_errors_come_back(
+def test_coroutines_run_in_thread_and_return_results_and_errors(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("DEBUG", "deltaloop.blocking")
@@ -53,7 +53,7 @@ def test_coroutines_run_in_the_thread_and_their_results_and_errors_come_back(
     assert len(caplog.records) == 2
 
 
-def test_a_loop_that_does_not_run_says_so() -> None:
+def test_stopped_loop_raises_error() -> None:
     loop = BackgroundLoop()
     with pytest.raises(BackgroundLoopError):
         loop.run(give("value"))
@@ -70,7 +70,7 @@ def test_a_loop_that_does_not_run_says_so() -> None:
     assert isinstance(BackgroundLoopError("x"), deltaloop.DeltaloopError)
 
 
-def test_a_coroutine_that_takes_too_long_is_cancelled() -> None:
+def test_coroutine_is_canceled_after_timeout() -> None:
     ended = threading.Event()
 
     async def long() -> None:
@@ -85,7 +85,7 @@ def test_a_coroutine_that_takes_too_long_is_cancelled() -> None:
         assert ended.wait(5)
 
 
-def test_waiting_threads_hear_that_the_loop_is_closed() -> None:
+def test_waiting_threads_get_error_after_close() -> None:
     heard = list[str]()
     begun = threading.Semaphore(0)
 
@@ -112,7 +112,7 @@ def test_waiting_threads_hear_that_the_loop_is_closed() -> None:
     assert heard == ["the background loop was closed during the call"] * 5
 
 
-def test_whoever_comes_while_the_loop_closes_never_waits_for_ever() -> None:
+def test_calls_during_close_do_not_hang() -> None:
     for _ in range(30):
         loop = BackgroundLoop()
         loop.start()
@@ -138,7 +138,7 @@ def test_whoever_comes_while_the_loop_closes_never_waits_for_ever() -> None:
         assert len(ended) == 3
 
 
-def test_the_loops_own_thread_must_not_wait_for_itself() -> None:
+def test_run_on_own_thread_is_rejected() -> None:
     with BackgroundLoop() as loop:
 
         async def wait_for_itself() -> None:
@@ -151,7 +151,7 @@ def test_the_loops_own_thread_must_not_wait_for_itself() -> None:
         loop.run(wait_for_itself())
 
 
-def test_nor_while_it_is_closed() -> None:
+def test_run_on_own_thread_during_close_is_rejected() -> None:
     refused = list[str]()
 
     @asynccontextmanager
@@ -183,7 +183,7 @@ async def guest(name: str, seen: list[str], *, broken: bool = False) -> AsyncGen
         raise LookupError(name)
 
 
-def test_context_managers_stay_entered_until_close_and_are_left_in_reverse() -> None:
+def test_context_managers_exit_in_reverse_order_at_close() -> None:
     seen = list[str]()
     with BackgroundLoop() as loop:
         assert loop.enter(guest("a", seen)) == "a"
@@ -193,7 +193,7 @@ def test_context_managers_stay_entered_until_close_and_are_left_in_reverse() -> 
     assert seen == ["enter a", "enter b", "leave b", "leave a"]
 
 
-def test_what_entering_or_leaving_raises_is_raised(caplog: pytest.LogCaptureFixture) -> None:
+def test_errors_of_enter_and_exit_are_raised(caplog: pytest.LogCaptureFixture) -> None:
     @asynccontextmanager
     async def closed() -> AsyncGenerator[None]:
         raise LookupError("closed")
@@ -214,7 +214,7 @@ def test_what_entering_or_leaving_raises_is_raised(caplog: pytest.LogCaptureFixt
     assert "deltaloop" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_one_may_be_left_before_the_others() -> None:
+def test_context_manager_can_exit_early() -> None:
     seen = list[str]()
     loop = BackgroundLoop()
     first, second, third = guest("a", seen), guest("b", seen, broken=True), guest("c", seen)
@@ -267,7 +267,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_fork_cannot_use_the_loop_and_the_parent_still_can() -> None:
+def test_fork_cannot_use_loop_but_parent_can() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
         capture_output=True,
@@ -278,14 +278,14 @@ def test_a_fork_cannot_use_the_loop_and_the_parent_still_can() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_its_thread_has_its_name_and_keeps_no_program_from_ending() -> None:
+def test_loop_thread_is_named_daemon() -> None:
     with BackgroundLoop():
         [thread] = [thread for thread in threading.enumerate() if thread.name == "deltaloop"]
         assert thread.daemon
     assert repr(BackgroundLoop(name="other")) == "<BackgroundLoop 'other', new>"
 
 
-def test_a_system_without_threads_says_so_and_it_may_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_can_be_repeated_after_thread_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -300,7 +300,9 @@ def test_a_system_without_threads_says_so_and_it_may_be_tried_again(monkeypatch:
 
 
 @pytest.mark.parametrize("error", [OSError(24, "too many open files"), RuntimeError("no loop here")])
-def test_one_that_cannot_make_its_loop_says_so_and_is_closed(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_creation_of_event_loop_closes_background_loop(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def none_left() -> asyncio.AbstractEventLoop:
         raise error
 
@@ -316,7 +318,7 @@ def test_one_that_cannot_make_its_loop_says_so_and_is_closed(error: Exception, m
     loop.close()
 
 
-def test_whoever_starts_it_at_the_same_time_gets_one_that_runs() -> None:
+def test_concurrent_start_returns_running_loop() -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def hold(frame: FrameType, event: str, argument: object) -> None:
@@ -350,7 +352,7 @@ def test_whoever_starts_it_at_the_same_time_gets_one_that_runs() -> None:
     loop.close()
 
 
-def test_whoever_closes_it_at_the_same_time_waits_for_its_end() -> None:
+def test_concurrent_close_waits_for_end() -> None:
     leaving, go_on = threading.Event(), threading.Event()
 
     @asynccontextmanager
@@ -383,7 +385,7 @@ def kept() -> int:
     return sum(isinstance(each, asyncio.Task | Handoff) for each in gc.get_objects())
 
 
-def test_nothing_is_kept_of_what_has_ended() -> None:
+def test_ended_calls_are_not_kept_in_memory() -> None:
     async def fail() -> None:
         raise LookupError("x")
 
@@ -402,7 +404,7 @@ def test_nothing_is_kept_of_what_has_ended() -> None:
         until(lambda: kept() <= before)  # the loop's thread may still be at the end of the last one
 
 
-def test_what_was_given_up_is_tidied_up_at_the_end_at_the_latest(caplog: pytest.LogCaptureFixture) -> None:
+def test_abandoned_coroutine_is_canceled_at_close(caplog: pytest.LogCaptureFixture) -> None:
     cancelled = list[str]()
 
     async def stubborn() -> None:
@@ -443,7 +445,7 @@ async def end_by_itself() -> None:
     asyncio.get_running_loop().call_soon(sys.exit)
 
 
-def test_who_waits_when_the_loop_ends_by_itself_is_told(exits: list[type[BaseException]]) -> None:
+def test_waiting_threads_get_error_after_unexpected_end(exits: list[type[BaseException]]) -> None:
     begun, ended = threading.Semaphore(0), list[str]()
 
     async def long() -> None:
@@ -478,7 +480,7 @@ def test_who_waits_when_the_loop_ends_by_itself_is_told(exits: list[type[BaseExc
     assert exits == [SystemExit]
 
 
-def test_a_guest_whose_leaving_ends_the_loop_is_no_reason_to_wait_for_ever(exits: list[type[BaseException]]) -> None:
+def test_system_exit_in_context_manager_does_not_hang_close(exits: list[type[BaseException]]) -> None:
     seen = list[str]()
 
     @asynccontextmanager
@@ -525,7 +527,7 @@ class EndsByItself:
         await end_by_itself()
 
 
-def test_a_loop_that_has_ended_by_itself_takes_nothing_more(exits: list[type[BaseException]]) -> None:
+def test_unexpectedly_ended_loop_rejects_calls(exits: list[type[BaseException]]) -> None:
     """Neither in the moment in which it is closed, nor after it."""
     ending = EndsByItself()
     ending.close.set()
@@ -544,7 +546,7 @@ def test_a_loop_that_has_ended_by_itself_takes_nothing_more(exits: list[type[Bas
     assert exits == [SystemExit]
 
 
-def test_who_waits_for_what_the_loop_did_not_begin_any_more_is_told(exits: list[type[BaseException]]) -> None:
+def test_unstarted_call_gets_error_after_unexpected_end(exits: list[type[BaseException]]) -> None:
     ending = EndsByItself()
     coroutine = give("value")
     told = list[str]()
@@ -567,7 +569,7 @@ def test_who_waits_for_what_the_loop_did_not_begin_any_more_is_told(exits: list[
     assert exits == [SystemExit]
 
 
-def test_a_loop_that_ends_by_itself_begins_nothing_while_it_cancels_the_rest(
+def test_unexpectedly_ending_loop_starts_no_calls(
     exits: list[type[BaseException]],
 ) -> None:
     loop, begun = BackgroundLoop(name="ends"), list[str]()
@@ -604,7 +606,7 @@ def test_a_loop_that_ends_by_itself_begins_nothing_while_it_cancels_the_rest(
     assert exits == [SystemExit]
 
 
-def test_who_comes_while_it_ends_does_not_wait_for_what_is_being_cancelled() -> None:
+def test_call_during_end_does_not_wait_for_canceled_tasks() -> None:
     cancelled, go_on = threading.Event(), threading.Event()
 
     async def stubborn() -> None:
@@ -642,7 +644,7 @@ def test_who_comes_while_it_ends_does_not_wait_for_what_is_being_cancelled() -> 
     assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
 
 
-def test_who_comes_in_the_very_moment_in_which_the_loop_ends_is_told(exits: list[type[BaseException]]) -> None:
+def test_call_at_moment_of_end_gets_error(exits: list[type[BaseException]]) -> None:
     ending = EndsByItself()
     (thread,) = (thread for thread in threading.enumerate() if thread.name == "ends")
     schedule: Callable[..., asyncio.Handle] = ending.running.call_soon_threadsafe
@@ -661,7 +663,7 @@ def test_who_comes_in_the_very_moment_in_which_the_loop_ends_is_told(exits: list
     assert exits == [SystemExit]
 
 
-def test_who_gives_up_when_the_loop_has_closed_leaves_nothing(exits: list[type[BaseException]]) -> None:
+def test_timed_out_call_after_loop_closed_is_cleaned_up(exits: list[type[BaseException]]) -> None:
     ending = EndsByItself()
     coroutine = give("value")
     threading.Timer(0.02, ending.close.set).start()
@@ -674,7 +676,7 @@ def test_who_gives_up_when_the_loop_has_closed_leaves_nothing(exits: list[type[B
     assert exits == [SystemExit]
 
 
-def test_what_is_cancelled_on_the_loop_ends_the_wait() -> None:
+def test_cancellation_on_loop_ends_waiting_call() -> None:
     async def cancelled() -> None:
         raise asyncio.CancelledError
 
@@ -694,7 +696,7 @@ def test_what_is_cancelled_on_the_loop_ends_the_wait() -> None:
         assert loop.run(give("value")) == "value"
 
 
-def test_a_result_that_nobody_wants_any_more_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+def test_late_result_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     ended = threading.Event()
 
     async def late() -> str:
@@ -713,7 +715,7 @@ def test_a_result_that_nobody_wants_any_more_is_dropped(caplog: pytest.LogCaptur
     assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
-def test_who_gives_up_before_the_loop_had_time_to_begin_leaves_nothing() -> None:
+def test_timed_out_unstarted_call_is_closed() -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     async def hold() -> None:

@@ -20,7 +20,7 @@ from tests.having import having
 MAP = dl.kinds.CONFIG_MAP
 
 
-def test_every_verb_waits_and_gives_what_the_asynchronous_one_gives(client: Client) -> None:
+def test_each_verb_waits_and_returns_result_of_async_verb(client: Client) -> None:
     created = client.create(MAP, config_map("a", key="1"))
     assert created.name == "a"
     assert client.get(MAP, "a", namespace="default") == created
@@ -43,7 +43,7 @@ def test_every_verb_waits_and_gives_what_the_asynchronous_one_gives(client: Clie
         client.get(MAP, "b", namespace="default")
 
 
-def test_a_status_is_written_and_other_verbs_are_called_with_their_types(client: Client) -> None:
+def test_status_update_and_other_verbs_accept_types(client: Client) -> None:
     pod: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     stored = client.create(dl.kinds.POD, pod).edit()
     stored["status"] = {"phase": "Running"}
@@ -56,7 +56,7 @@ def test_a_status_is_written_and_other_verbs_are_called_with_their_types(client:
     assert client.resource("deploy") == dl.kinds.DEPLOYMENT
 
 
-def test_it_owns_its_loop_unless_one_is_given(kubeconfig: dict[str, Any]) -> None:
+def test_client_owns_loop_unless_passed(kubeconfig: dict[str, Any]) -> None:
     made = connect(kubeconfig=kubeconfig, namespace="here")
     assert made.namespace == "here"
     assert made.config.namespace == "here"
@@ -79,7 +79,7 @@ def test_it_owns_its_loop_unless_one_is_given(kubeconfig: dict[str, Any]) -> Non
         loop.check()
 
 
-def test_closing_leaves_a_loop_that_others_use_and_calls_nothing_any_more() -> None:
+def test_close_leaves_shared_loop_and_rejects_calls() -> None:
     done = list[str]()
 
     class Counting:
@@ -105,7 +105,7 @@ def test_closing_leaves_a_loop_that_others_use_and_calls_nothing_any_more() -> N
     assert done == ["entered", "left"]
 
 
-def test_connect_says_which_cluster_and_how(kubeconfig: dict[str, Any]) -> None:
+def test_connect_accepts_context_and_options(kubeconfig: dict[str, Any]) -> None:
     here = kubeconfig["contexts"][0]
     other = {"name": "other", "context": {**here["context"], "namespace": "there"}}
     several = {**kubeconfig, "contexts": [here, other]}
@@ -117,13 +117,13 @@ def test_connect_says_which_cluster_and_how(kubeconfig: dict[str, Any]) -> None:
         assert len(seen) == 1
 
 
-def test_a_call_that_takes_too_long_is_ended(client: Client) -> None:
+def test_call_is_canceled_after_timeout(client: Client) -> None:
     never = client.asynchronous.wait_for(MAP, "never", dl.wait.created(), namespace="default")
     with pytest.raises(TimeoutError, match=r"longer than 0\.02"):
         client.loop.run(never, timeout=0.02)
 
 
-def test_queues_wait_on_the_clients_loop(client: Client) -> None:
+def test_queues_can_use_loop_of_client(client: Client) -> None:
     queue = dl.blocking.BlockingQueue(dl.workqueue.WorkQueue[str](), loop=client.loop)
     done = list[str]()
 
@@ -161,7 +161,7 @@ def verbs() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("verb", [*verbs()])
-def test_arguments_reach_the_verb_of_the_same_name(verb: str) -> None:
+def test_arguments_reach_async_verb(verb: str) -> None:
     """Every one, given and left out; what is left out is left to the asynchronous client."""
     recording: Any = Recording()
     theirs = inspect.signature(getattr(dl.Client, verb)).parameters
@@ -173,7 +173,7 @@ def test_arguments_reach_the_verb_of_the_same_name(verb: str) -> None:
     assert recording.calls == [(verb, given, {"namespace": "n"}), (verb, given, {})]
 
 
-def test_every_verb_is_there_with_the_signature_and_the_words_of_the_asynchronous_one() -> None:
+def test_each_verb_has_signature_and_docstring_of_async_verb() -> None:
     streams = {"iter_list", "watch", "logs"}
     for name in {*verbs(), *streams}:
         theirs, ours = getattr(dl.Client, name), getattr(Client, name)
@@ -182,7 +182,7 @@ def test_every_verb_is_there_with_the_signature_and_the_words_of_the_asynchronou
         assert not inspect.iscoroutinefunction(ours)
 
 
-def test_what_is_streamed_is_waited_for_piece_by_piece(client: Client) -> None:
+def test_streams_are_iterated_item_by_item(client: Client) -> None:
     for name in ("a", "b", "c"):
         client.create(MAP, config_map(name, key="1"))
     with contextlib.closing(client.iter_list(MAP, namespace="default", page_size=1)) as items:
@@ -201,7 +201,7 @@ def test_what_is_streamed_is_waited_for_piece_by_piece(client: Client) -> None:
         pass
 
 
-def test_a_stream_is_closed_where_it_is_left_and_with_the_client(kubeconfig: dict[str, Any]) -> None:
+def test_stream_is_closed_at_exit_and_with_client(kubeconfig: dict[str, Any]) -> None:
     with BackgroundLoop() as loop:
         with connect(kubeconfig=kubeconfig, loop=loop) as client:
             client.list(MAP)

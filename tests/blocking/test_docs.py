@@ -18,7 +18,7 @@ from tests.blocking.serving import config_map, our_threads
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "threads.md"
 
 
-def test_the_controller_on_the_page_runs(
+def test_controller_of_page_runs(
     client: Client,
     kubeconfig: dict[str, Any],
     tmp_path: Path,

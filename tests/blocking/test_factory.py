@@ -94,7 +94,7 @@ def test_handlers_listers_and_sync_from_threads(client: Client) -> None:
         maps.add_event_handler(recorder)
 
 
-def test_a_handler_that_blocks_stalls_only_itself_and_keeps_its_order(client: Client) -> None:
+def test_blocking_handler_delays_only_itself_and_keeps_order(client: Client) -> None:
     blocked, go_on = threading.Event(), threading.Event()
     slow, quick = Recorder(), Recorder()
 
@@ -121,9 +121,7 @@ def test_a_handler_that_blocks_stalls_only_itself_and_keeps_its_order(client: Cl
         until(lambda: slow.heard == expected)
 
 
-def test_a_handler_that_raises_loses_its_own_item_is_counted_and_named(
-    client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failing_handler_drops_its_item_and_is_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     def fail(what: str) -> None:
         if what.endswith(("a", "b")):
             raise LookupError(what)
@@ -149,7 +147,7 @@ def test_a_handler_that_raises_loses_its_own_item_is_counted_and_named(
     ]
 
 
-def test_asynchronous_handlers_run_on_the_loop(client: Client) -> None:
+def test_async_handlers_run_on_loop(client: Client) -> None:
     seen = list[str]()
 
     async def on_add(obj: dl.Resource) -> None:
@@ -161,7 +159,7 @@ def test_asynchronous_handlers_run_on_the_loop(client: Client) -> None:
     assert seen == ["a in deltaloop"]
 
 
-def test_removing_waits_for_the_call_and_drops_the_rest(client: Client) -> None:
+def test_removal_waits_for_running_call_and_drops_pending(client: Client) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def block(_: str) -> None:
@@ -188,7 +186,7 @@ def test_removing_waits_for_the_call_and_drops_the_rest(client: Client) -> None:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_closing_joins_handlers_and_names_one_that_does_not_return(client: Client, several: bool) -> None:
+def test_close_joins_handlers_and_reports_blocked_handler(client: Client, several: bool) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def block(_: str) -> None:
@@ -209,7 +207,7 @@ def test_closing_joins_handlers_and_names_one_that_does_not_return(client: Clien
     assert our_threads() == {"deltaloop"}
 
 
-def test_what_a_handler_raises_after_the_end_is_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_error_of_handler_after_close_is_logged(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def fail_late(_: str) -> None:
@@ -229,7 +227,7 @@ def test_what_a_handler_raises_after_the_end_is_logged(client: Client, caplog: p
     until(lambda: any(record.name == "deltaloop.blocking" and record.exc_info for record in caplog.records))
 
 
-def test_a_handler_may_remove_itself_close_the_factory_and_use_the_client(client: Client) -> None:
+def test_handler_can_remove_itself_close_factory_and_use_client(client: Client) -> None:
     client.create(MAP, config_map("a"))
     factory = InformerFactory(client)
     factory.open()
@@ -252,7 +250,7 @@ def test_a_handler_may_remove_itself_close_the_factory_and_use_the_client(client
     until(lambda: our_threads() == {"deltaloop"})
 
 
-def test_objects_come_typed_and_in_several_namespaces(client: Client) -> None:
+def test_informers_support_types_and_several_namespaces(client: Client) -> None:
     for namespace in ("one", "two", "three"):
         client.create(dl.kinds.NAMESPACE, {"metadata": {"name": namespace}})
         client.create(MAP, config_map("a", namespace=namespace, n=namespace))
@@ -274,7 +272,7 @@ def test_objects_come_typed_and_in_several_namespaces(client: Client) -> None:
     assert our_threads() == {"deltaloop"}
 
 
-def test_an_informer_for_a_while_stops_with_its_last_user(client: Client) -> None:
+def test_temporary_informer_stops_with_last_user(client: Client) -> None:
     client.create(MAP, config_map("a"))
     with InformerFactory(client) as factory:
         with factory.use(MAP) as maps:
@@ -293,7 +291,7 @@ def test_an_informer_for_a_while_stops_with_its_last_user(client: Client) -> Non
         assert there() is None, "nothing is kept of one that is not used any more"
 
 
-def test_a_cache_that_cannot_fill_names_its_kind(client: Client) -> None:
+def test_failed_sync_raises_error_with_kind(client: Client) -> None:
     with InformerFactory(client) as factory:
         factory.informer(dl.ResourceType[dl.Resource]("example.com", "v1", "Widget", "widgets"))
         with pytest.raises(dl.errors.CacheSyncError, match=r"example\.com/v1/Widget") as caught:
@@ -301,7 +299,7 @@ def test_a_cache_that_cannot_fill_names_its_kind(client: Client) -> None:
         assert isinstance(caught.value.last_error, dl.NotFoundError)
 
 
-def test_use_at_the_wrong_time_or_place_is_refused(kubeconfig: dict[str, Any]) -> None:
+def test_use_before_open_or_after_close_is_rejected(kubeconfig: dict[str, Any]) -> None:
     client = connect(kubeconfig=kubeconfig)
     factory = InformerFactory(client)
     with pytest.raises(BackgroundLoopError):
@@ -333,7 +331,7 @@ def test_use_at_the_wrong_time_or_place_is_refused(kubeconfig: dict[str, Any]) -
     assert our_threads() == set()
 
 
-def test_a_foreign_client_gets_a_loop_of_the_factorys_own(kubeconfig: dict[str, Any]) -> None:
+def test_async_client_gets_loop_of_factory(kubeconfig: dict[str, Any]) -> None:
     with connect(kubeconfig=kubeconfig) as client:
         client.create(MAP, config_map("a"))
         foreign: Any = client.asynchronous.with_own_connections()
@@ -351,7 +349,7 @@ def test_a_foreign_client_gets_a_loop_of_the_factorys_own(kubeconfig: dict[str, 
             factory.wait_for_sync()
 
 
-def test_a_factorys_own_options_are_those_of_its_informers(client: Client) -> None:
+def test_factory_options_apply_to_informers(client: Client) -> None:
     def marked(obj: dl.Resource) -> dl.Resource:
         fields = obj.edit()
         fields["data"] = {"mark": "here"}
@@ -374,7 +372,7 @@ def test_a_factorys_own_options_are_those_of_its_informers(client: Client) -> No
         assert InformerFactory(client, loop=loop).loop is loop
 
 
-def test_what_is_asked_of_an_informer_is_what_it_holds(client: Client) -> None:
+def test_informer_arguments_reach_async_informer(client: Client) -> None:
     """Every argument of the asynchronous factory's methods, which share their types with these."""
     for name in "ab":
         client.create(MAP, config_map(name, n=name))
@@ -392,7 +390,7 @@ def test_what_is_asked_of_an_informer_is_what_it_holds(client: Client) -> None:
             assert {obj.get("data") for obj in light.lister().list()} == {None}
 
 
-def test_opening_may_be_repeated_until_it_is_closed(client: Client) -> None:
+def test_open_can_be_repeated_until_close(client: Client) -> None:
     factory = InformerFactory(client)
     factory.open()
     maps = factory.informer(MAP)
@@ -419,7 +417,7 @@ MIRRORED: list[tuple[type, type, str]] = [
 
 
 @pytest.mark.parametrize(("ours", "theirs", "name"), MIRRORED)
-def test_arguments_and_defaults_are_those_of_the_asynchronous_api(ours: type, theirs: type, name: str) -> None:
+def test_arguments_and_defaults_equal_async_api(ours: type, theirs: type, name: str) -> None:
     here = dict(inspect.signature(getattr(ours, name)).parameters)
     there = dict(inspect.signature(getattr(theirs, name)).parameters)
     more = {"__init__": {"loop": None}, "remove_event_handler": {"timeout": None}}.get(name, {})
@@ -429,7 +427,7 @@ def test_arguments_and_defaults_are_those_of_the_asynchronous_api(ours: type, th
     ]
 
 
-def test_each_wait_has_its_own_time_limit(client: Client) -> None:
+def test_each_wait_has_own_timeout(client: Client) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def block(_: str) -> None:
@@ -464,14 +462,14 @@ def test_each_wait_has_its_own_time_limit(client: Client) -> None:
         go_on.set()
 
 
-def test_a_handler_without_a_name_has_that_of_its_class(client: Client) -> None:
+def test_handler_name_defaults_to_class_name(client: Client) -> None:
     with InformerFactory(client) as factory:
         registration = factory.informer(MAP).add_event_handler(Recorder())
         assert registration.name.endswith(".Recorder")
         assert f"deltaloop handler {registration.name}" in our_threads()
 
 
-def test_options_of_a_handler_reach_its_buffer(client: Client) -> None:
+def test_handler_options_reach_buffer(client: Client) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def block(_: str) -> None:
@@ -492,7 +490,7 @@ def test_options_of_a_handler_reach_its_buffer(client: Client) -> None:
     assert recorder.heard == ["initial a", "update a 3"]
 
 
-def test_a_registration_of_another_informer_is_not_removed(client: Client) -> None:
+def test_registration_of_other_informer_is_not_removed(client: Client) -> None:
     client.create(MAP, config_map("a"))
     with InformerFactory(client) as factory:
         registration = factory.informer(MAP).add_event_handler(Recorder(), name="stays")
@@ -509,7 +507,7 @@ def test_a_registration_of_another_informer_is_not_removed(client: Client) -> No
         ("remove", "thread = self._threads.pop(inner, None)", "end"),
     ],
 )
-def test_one_thread_at_a_time_changes_the_list_of_handlers(client: Client, first: str, line: str, second: str) -> None:
+def test_list_of_handlers_is_changed_under_lock(client: Client, first: str, line: str, second: str) -> None:
     with InformerFactory(client) as factory:
         maps = factory.informer(MAP)
         registrations = [maps.add_event_handler(Recorder()) for _ in range(2)]
@@ -529,7 +527,7 @@ def test_one_thread_at_a_time_changes_the_list_of_handlers(client: Client, first
             assert not thread.is_alive()
 
 
-def test_a_consistency_check_waits_so_long_for_an_informer_that_a_handler_holds_up(client: Client) -> None:
+def test_consistency_check_has_timeout(client: Client) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def block(_: str) -> None:

@@ -79,7 +79,7 @@ print("done")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_fork_can_use_nothing_and_the_parent_still_can() -> None:
+def test_fork_cannot_use_blocking_objects_but_parent_can() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK],
         capture_output=True,
@@ -90,7 +90,7 @@ def test_a_fork_can_use_nothing_and_the_parent_still_can() -> None:
     assert (done.returncode, done.stdout, done.stderr.strip()) == (0, "done\n", "")
 
 
-def test_everything_asks_in_which_process_it_is(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_calls_check_process(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a fork, but in this process, where the loop would answer: the number of the process tells."""
     client.create(dl.kinds.CONFIG_MAP, config_map("a"))
     own = BackgroundLoop()

@@ -76,7 +76,7 @@ async def begun(coroutine: Awaitable[None], inside: threading.Event) -> asyncio.
     return task
 
 
-async def test_calls_arrive_in_order_with_what_they_are_about() -> None:
+async def test_handler_calls_arrive_in_order_with_objects() -> None:
     handler = Handler()
     with running(handler) as thread:
         await thread.on_add("a", is_in_initial_list=True)
@@ -90,14 +90,14 @@ async def test_calls_arrive_in_order_with_what_they_are_about() -> None:
     assert handler.calls == [*added, ("update", "old", "new"), ("delete", "a", True), ("delete", "b", False)]
 
 
-def test_its_thread_is_named_and_keeps_no_program_from_ending() -> None:
+def test_handler_thread_is_named_daemon() -> None:
     with running(Handler()):
         [thread] = [each for each in threading.enumerate() if each.name == "deltaloop handler pods"]
         assert thread.daemon
 
 
 @pytest.mark.parametrize("raised", [KeyError("x"), SystemExit(3), StopIteration("x")])
-async def test_what_a_handler_raises_comes_back_and_the_next_call_is_made(raised: BaseException) -> None:
+async def test_handler_error_is_raised_and_next_call_is_made(raised: BaseException) -> None:
     def fail() -> None:
         raise raised
 
@@ -116,7 +116,7 @@ async def test_what_a_handler_raises_comes_back_and_the_next_call_is_made(raised
     assert [call[1] for call in handler.calls] == ["a", "b"]
 
 
-async def test_a_call_nobody_waits_for_any_more_is_not_made() -> None:
+async def test_canceled_pending_call_is_skipped() -> None:
     with blocked() as (handler, inside, go_on), running(handler) as thread:
         first = await begun(add(thread, "a"), inside)
         second = asyncio.create_task(add(thread, "b"))
@@ -129,7 +129,7 @@ async def test_a_call_nobody_waits_for_any_more_is_not_made() -> None:
     assert [call[1] for call in handler.calls] == ["a", "c"]
 
 
-async def test_what_comes_after_the_informer_has_stopped_is_logged_or_dropped(
+async def test_late_handler_results_are_logged_or_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The filters of the tests turn a coroutine that is never awaited into an error."""
@@ -162,7 +162,7 @@ async def test_what_comes_after_the_informer_has_stopped_is_logged_or_dropped(
     assert isinstance(record.exc_info[1], KeyError)
 
 
-def test_a_loop_that_is_closed_meanwhile_costs_the_thread_nothing() -> None:
+def test_handler_thread_survives_closed_loop() -> None:
     with blocked() as (handler, inside, go_on):
         with running(handler) as thread:
 
@@ -176,7 +176,7 @@ def test_a_loop_that_is_closed_meanwhile_costs_the_thread_nothing() -> None:
         assert [call[1] for call in handler.calls] == ["a", "b"]
 
 
-async def test_told_to_end_it_ends_after_the_call_that_it_is_in() -> None:
+async def test_thread_ends_after_running_call() -> None:
     with blocked() as (handler, inside, go_on), running(handler) as thread:
         task = await begun(add(thread), inside)
         thread.end()
@@ -189,7 +189,7 @@ async def test_told_to_end_it_ends_after_the_call_that_it_is_in() -> None:
 
 
 @pytest.mark.parametrize("timeout", [None, 5.0])
-async def test_who_waits_long_for_a_handler_is_told_its_name(
+async def test_long_wait_for_handler_is_logged_with_name(
     timeout: float | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert handler_thread._WARNING_INTERVAL == 5.0
@@ -208,7 +208,7 @@ async def test_who_waits_long_for_a_handler_is_told_its_name(
         assert "has not returned" in record.getMessage()
 
 
-async def test_several_are_waited_for_within_one_time_limit(caplog: pytest.LogCaptureFixture) -> None:
+async def test_several_threads_are_joined_within_one_timeout(caplog: pytest.LogCaptureFixture) -> None:
     with blocked() as (handler, inside, go_on), running(Handler()) as quick, running(handler) as slow:
         task = await begun(add(slow), inside)
         quick.end()
@@ -225,7 +225,7 @@ async def test_several_are_waited_for_within_one_time_limit(caplog: pytest.LogCa
     assert caplog.records == [], "a warning comes after five seconds only"
 
 
-async def test_a_handler_does_not_wait_for_its_own_end() -> None:
+async def test_handler_can_join_its_own_thread() -> None:
     ended = list[bool]()
     handler = Handler()
     with running(handler) as thread:

@@ -14,7 +14,7 @@ from deltaloop.blocking.handoff import Handoff
 from tests.blocking.paused import Paused
 
 
-def test_what_is_delivered_can_be_taken() -> None:
+def test_delivered_value_can_be_taken() -> None:
     handoff = Handoff[str]()
     assert not handoff.wait(0)
     assert handoff.deliver("value")
@@ -22,14 +22,14 @@ def test_what_is_delivered_can_be_taken() -> None:
     assert handoff.take() == "value"
 
 
-def test_an_error_is_raised_where_it_is_taken() -> None:
+def test_error_is_raised_by_take() -> None:
     handoff = Handoff[str]()
     assert handoff.fail(KeyError("x"))
     with pytest.raises(KeyError):
         handoff.take()
 
 
-def test_the_first_of_all_outcomes_wins_in_each_order() -> None:
+def test_first_outcome_wins_in_each_order() -> None:
     for order in itertools.permutations(["deliver", "fail", "abandon"]):
         handoff = Handoff[str]()
         outcomes: dict[str, Callable[[], bool]] = {
@@ -40,7 +40,7 @@ def test_the_first_of_all_outcomes_wins_in_each_order() -> None:
         assert [outcomes[name]() for name in order] == [True, False, False], order
 
 
-def test_a_value_that_comes_too_early_to_give_up_goes_to_whoever_wants_it() -> None:
+def test_value_delivered_before_abandoning_goes_to_callback() -> None:
     handoff, found = Handoff[str](), list[str]()
     handoff.deliver("value")
     handoff.abandon_for(found.append)
@@ -54,7 +54,7 @@ def test_a_value_that_comes_too_early_to_give_up_goes_to_whoever_wants_it() -> N
     assert not waiting.deliver("late")
 
 
-def test_two_threads_never_both_own_a_value_or_neither() -> None:
+def test_exactly_one_thread_owns_value() -> None:
     for _ in range(200):
         handoff, owners = Handoff[str](), list[str]()
         barrier = threading.Barrier(2)
@@ -74,7 +74,7 @@ def test_two_threads_never_both_own_a_value_or_neither() -> None:
         assert len(owners) == 1
 
 
-def test_nothing_is_kept_of_an_error_that_was_raised() -> None:
+def test_raised_error_is_not_kept_in_memory() -> None:
     class OurError(Exception):
         pass
 
@@ -89,7 +89,7 @@ def test_nothing_is_kept_of_an_error_that_was_raised() -> None:
     assert there() is None, "no cycle has to be found for it"
 
 
-def test_a_value_that_nobody_wants_is_dropped() -> None:
+def test_value_without_callback_is_dropped() -> None:
     handoff = Handoff[str]()
     handoff.deliver("value")
     handoff.abandon_for(None)
@@ -104,7 +104,7 @@ def test_a_value_that_nobody_wants_is_dropped() -> None:
         ("abandon", "self._abandoned = True", "fail"),
     ],
 )
-def test_the_second_outcome_waits_for_the_first(first: str, line: str, second: str) -> None:
+def test_second_outcome_waits_for_first(first: str, line: str, second: str) -> None:
     handoff = Handoff[str]()
     outcomes: dict[str, Callable[[], bool]] = {
         "deliver": partial(handoff.deliver, "value"),

@@ -81,7 +81,7 @@ def gone(name: str) -> bool:
     return not any(thread.name == name for thread in threading.enumerate())
 
 
-def test_interrupted_while_it_closes_it_ends_all_the_same() -> None:
+def test_loop_ends_after_interrupted_close() -> None:
     guest = Guest("leaving")
     loop = BackgroundLoop(name="closes")
     loop.start()
@@ -95,7 +95,7 @@ def test_interrupted_while_it_closes_it_ends_all_the_same() -> None:
         loop.check()
 
 
-def test_closed_once_more_it_waits_for_the_end_of_the_thread() -> None:
+def test_second_close_waits_for_thread() -> None:
     loop = BackgroundLoop(name="closes slowly")
     loop.start()
     begun, free = threading.Event(), threading.Event()
@@ -119,7 +119,7 @@ def test_closed_once_more_it_waits_for_the_end_of_the_thread() -> None:
     assert not any(thread.name == "closes slowly" for thread in threading.enumerate())
 
 
-def test_interrupted_while_something_enters_that_is_cancelled() -> None:
+def test_interrupted_enter_is_canceled() -> None:
     guest = Guest("entering")
     with BackgroundLoop(name="enters") as loop:
         with ctrl_c(guest.begun), pytest.raises(KeyboardInterrupt):
@@ -137,7 +137,7 @@ def runs(loop: BackgroundLoop) -> bool:
 
 
 @pytest.mark.parametrize("moment", ["before it has begun", "when it has just begun"])
-def test_interrupted_while_it_waits_for_its_loop_it_ends_at_once(moment: str) -> None:
+def test_interrupted_start_ends_thread(moment: str) -> None:
     begun, interrupted = threading.Event(), threading.Event()
     loop = BackgroundLoop(name="begins")
 
@@ -164,7 +164,7 @@ def test_interrupted_while_it_waits_for_its_loop_it_ends_at_once(moment: str) ->
     loop.close()
 
 
-def test_interrupted_before_there_is_a_thread_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_interrupted_before_thread_closes_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(thread: threading.Thread) -> None:
         raise KeyboardInterrupt
 
@@ -191,7 +191,7 @@ class SlowClient:
         raise AssertionError("it was never entered")
 
 
-def test_interrupted_while_it_opens_what_was_begun_is_closed() -> None:
+def test_interrupted_open_closes_client() -> None:
     """``with`` has not begun, so nobody else would."""
     slow: Any = SlowClient()
     client = Client(slow)
@@ -203,7 +203,7 @@ def test_interrupted_while_it_opens_what_was_begun_is_closed() -> None:
         client.loop.check()
 
 
-def test_what_opening_raises_closes_nothing_that_was_open_before() -> None:
+def test_failed_second_open_keeps_client_open() -> None:
     class Refuses(SlowClient):
         refused = False
 
@@ -223,7 +223,7 @@ def test_what_opening_raises_closes_nothing_that_was_open_before() -> None:
 
 
 @pytest.mark.parametrize("method", ["get", "get_work"])
-def test_an_item_that_comes_with_the_interruption_goes_back(method: str) -> None:
+def test_item_taken_at_interruption_is_put_back(method: str) -> None:
     begun, taken = threading.Event(), threading.Event()
 
     class Watched(WorkQueue[str]):

@@ -17,7 +17,7 @@ from tests.blocking.serving import until
 from tests.having import having
 
 
-def test_get_add_and_done_from_a_thread() -> None:
+def test_get_add_and_done_from_thread() -> None:
     with BackgroundLoop() as loop:
         queue = BlockingQueue(WorkQueue[str](name="pods"), loop=loop)
         with pytest.raises(TimeoutError):
@@ -36,7 +36,7 @@ def test_get_add_and_done_from_a_thread() -> None:
         assert repr(queue).startswith("<BlockingQueue of <WorkQueue 'pods'")
 
 
-def test_threads_share_the_work_and_the_loop_over_it_ends() -> None:
+def test_threads_share_work_until_shutdown() -> None:
     seen, present, together, lock = list[int](), set[int](), list[int](), threading.Lock()
 
     def worker(queue: BlockingQueue[int]) -> None:
@@ -65,7 +65,7 @@ def test_threads_share_the_work_and_the_loop_over_it_ends() -> None:
     assert sorted(seen) == list(range(500))
 
 
-def test_a_failure_in_a_thread_is_tried_again() -> None:
+def test_failure_in_thread_is_retried() -> None:
     with BackgroundLoop() as loop:
         limited = RateLimitingQueue[str](rate_limiter=ItemExponentialFailureRateLimiter(0.001, 1.0))
         queue = BlockingQueue(limited, loop=loop)
@@ -81,7 +81,7 @@ def test_a_failure_in_a_thread_is_tried_again() -> None:
         assert attempts == [1, 2, 3]
 
 
-def test_a_drain_that_takes_too_long_leaves_the_queue_shut_down() -> None:
+def test_drain_timeout_leaves_queue_shut_down() -> None:
     with BackgroundLoop() as loop:
         queue = BlockingQueue(WorkQueue[str](), loop=loop)
         queue.add("a")
@@ -93,7 +93,7 @@ def test_a_drain_that_takes_too_long_leaves_the_queue_shut_down() -> None:
         queue.shut_down_with_drain(timeout=5)
 
 
-def test_handlers_on_the_loop_may_add() -> None:
+def test_handlers_on_loop_can_add() -> None:
     with BackgroundLoop() as loop:
         queue = BlockingQueue(WorkQueue[str](), loop=loop)
 
@@ -105,7 +105,7 @@ def test_handlers_on_the_loop_may_add() -> None:
         queue.done("a")
 
 
-def test_an_item_that_comes_when_nobody_waits_any_more_goes_back() -> None:
+def test_item_taken_after_timeout_is_put_back() -> None:
     with BackgroundLoop() as loop:
         queue = WorkQueue[str]()
 
@@ -136,7 +136,7 @@ def test_an_item_that_comes_when_nobody_waits_any_more_goes_back() -> None:
         queue.done("a")
 
 
-def test_what_is_said_of_an_item_reaches_the_worker() -> None:
+def test_trigger_and_priority_reach_worker() -> None:
     with BackgroundLoop() as loop:
         queue = BlockingQueue(WorkQueue[str](options=QueueOptions(priority_aging={0: 60.0, 5: 0.0})), loop=loop)
         queue.add("later", trigger="why")
@@ -149,7 +149,7 @@ def test_what_is_said_of_an_item_reaches_the_worker() -> None:
             queue.get_work(timeout=0.001)
 
 
-def test_done_is_owed_once_for_each_item() -> None:
+def test_done_is_required_once_per_item() -> None:
     with BackgroundLoop() as loop:
         queue = BlockingQueue(WorkQueue[str](), loop=loop)
         queue.add("a")
@@ -164,7 +164,7 @@ def test_done_is_owed_once_for_each_item() -> None:
             queue.done("a")
 
 
-def test_a_queue_whose_loop_is_closed_takes_nothing() -> None:
+def test_queue_with_closed_loop_rejects_calls() -> None:
     queue = WorkQueue[str]()
     with BackgroundLoop() as loop:
         blocking = BlockingQueue(queue, loop=loop)
@@ -176,7 +176,7 @@ def test_a_queue_whose_loop_is_closed_takes_nothing() -> None:
     assert not queue.shutting_down
 
 
-def test_work_that_was_forgotten_is_named_while_the_loop_over_it_waits() -> None:
+def test_unended_work_gives_warning_during_iteration() -> None:
     with BackgroundLoop() as loop, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         queue = BlockingQueue(WorkQueue[str](), loop=loop)

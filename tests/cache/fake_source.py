@@ -61,6 +61,11 @@ class Stream:
     def __init__(self, events: AsyncIterator[WatchEvent], waiting: asyncio.Queue[WatchEvent | End]) -> None:
         self._events = events
         self._waiting = waiting
+        self.consume: Callable[[], bool] | None = None  # never called: a task reads all events
+
+    def received(self) -> list[WatchEvent]:
+        """Return nothing, because events arrive only for a task that waits."""
+        return []
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
         return self

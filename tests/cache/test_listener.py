@@ -57,6 +57,25 @@ async def test_removed_handler_leaves_no_tasks() -> None:
         assert deliveries() == []
 
 
+async def test_a_handler_can_remove_itself_and_add_another() -> None:
+    source, seen = FakeSource(), list[str]()
+    informer = Informer(source, POD, options=STILL)
+
+    def once(obj: Resource) -> None:
+        seen.append(f"once {obj.name}")
+        informer.remove_event_handler(registration)
+        informer.add_event_handler(HandlerFuncs[Resource](on_add=lambda new: seen.append(f"then {new.name}")))
+
+    registration = informer.add_event_handler(HandlerFuncs[Resource](on_add=once))
+    async with running(informer):
+        await settle()
+        source.put("a")
+        source.put("b")
+        await settle()
+        assert seen == ["once a", "then a", "then b"]
+        assert len(deliveries()) == 1
+
+
 @pytest.mark.parametrize("policy", [*BufferPolicy])
 async def test_a_removed_handler_is_let_go(policy: BufferPolicy) -> None:
     informer = Informer(FakeSource(), POD, options=STILL)

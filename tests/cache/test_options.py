@@ -80,7 +80,7 @@ DEFAULTS: list[tuple[Any, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("options", "promised"), DEFAULTS, ids=lambda each: type(each).__name__)
-def test_defaults_are_those_of_the_documentation(options: Any, promised: dict[str, object]) -> None:
+def test_options_have_documented_defaults(options: Any, promised: dict[str, object]) -> None:
     assert {name: getattr(options, name) for name in promised} == promised
     given = {"random", "lister_watcher", "queue", "process"}
     assert {*options.__struct_fields__} <= {*promised, *given}, "one is not looked at"
@@ -115,7 +115,7 @@ def named(cls: Callable[..., object]) -> str:
 
 
 @pytest.mark.parametrize(("cls", "wrong"), WRONG, ids=lambda each: named(each) if callable(each) else str(each))
-def test_a_number_that_makes_no_sense_is_refused_by_its_name(cls: Callable[..., object], wrong: dict[str, Any]) -> None:
+def test_invalid_number_is_rejected_with_option_name(cls: Callable[..., object], wrong: dict[str, Any]) -> None:
     (name,) = wrong
     with pytest.raises(ValueError, match=rf"^{named(cls)}[.:] ?{name}"):
         cls(**wrong)

@@ -60,12 +60,12 @@ def mistake(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys:
     return captured.err
 
 
-def test_version_is_the_distributions() -> None:
+def test_version_is_version_of_distribution() -> None:
     assert run("--version").stdout.strip() == version("deltaloop")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_cancels_the_work_which_cleans_up(number: signal.Signals) -> None:
+def test_signal_cancels_work(number: signal.Signals) -> None:
     ended: list[str] = []
 
     async def work() -> None:
@@ -172,7 +172,7 @@ def ask(context: ssl.SSLContext, url: str, *, token: str = "", method: str = "GE
             return json.load(error)
 
 
-def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_port_in_use_error_contains_port(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -183,7 +183,7 @@ def test_a_port_in_use_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert said.count("\n") == 1
 
 
-def test_a_wrong_kind_is_named_with_its_controller(
+def test_unknown_kind_error_contains_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = "import deltaloop as dl\n\n@dl.controller('v1/ConfigMap', name='maps', owns=['apps/v1/Deploymnt'])\n"
@@ -199,7 +199,7 @@ def test_a_wrong_kind_is_named_with_its_controller(
     )
 
 
-def test_somebody_elses_kubeconfig_is_not_overwritten(
+def test_foreign_kubeconfig_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kubeconfig = tmp_path / "config"
@@ -247,7 +247,7 @@ def test_somebody_elses_kubeconfig_is_not_overwritten(
         ("generate cdr", "'crd'"),
     ],
 )
-def test_a_mistake_is_named_with_exit_code_2(
+def test_invalid_arguments_exit_with_code_2(
     arguments: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").touch()
@@ -258,7 +258,7 @@ def test_a_mistake_is_named_with_exit_code_2(
     assert "secret-" not in text
 
 
-def test_a_missing_extra_is_named(tmp_path: Path) -> None:
+def test_missing_extra_error_contains_extra(tmp_path: Path) -> None:
     """Without typer the command says which extra brings it."""
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(\"No module named 'typer'\", name='typer')\n")
     done = subprocess.run(

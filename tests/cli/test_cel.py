@@ -20,7 +20,7 @@ def run(*arguments: str) -> int:
     return int(str(ended.value.code))
 
 
-def test_it_prints_a_type_or_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cel_check_prints_type_or_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", "self.size() + n", "--variable", "self", "--variable", "n:int") == 0
     assert capsys.readouterr().out == "int\n"
     assert run("check", "1 + 'a'") == 2
@@ -31,7 +31,7 @@ def test_it_prints_a_type_or_what_is_wrong(capsys: pytest.CaptureFixture[str]) -
     assert "type must be one of any, bool" in capsys.readouterr().err
 
 
-def test_it_prints_a_value_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cel_eval_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "object.yaml").write_text("spec: {replicas: 3, since: '2026-01-02T03:04:05Z'}\n")
     variables = ("--variable", f"self=@{tmp_path / 'object.yaml'}", "--variable", "extra=2")
     assert run("eval", "dyn(self.spec.replicas + extra)", *variables) == 0
@@ -68,14 +68,14 @@ def test_it_prints_a_value_as_json(tmp_path: Path, capsys: pytest.CaptureFixture
         ("9007199254740993", "9007199254740993"),
     ],
 )
-def test_what_json_has_no_form_for_is_the_text_that_it_was_made_of(
+def test_cel_eval_prints_text_of_types_without_json_form(
     expression: str, printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("eval", expression) == 0
     assert capsys.readouterr().out == f"{printed}\n"
 
 
-def test_a_type_is_written_as_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_type_can_be_parsed(capsys: pytest.CaptureFixture[str]) -> None:
     for written in ("list(int)", "map(string, list(optional_type(int)))", "net.IP", "kubernetes.Quantity", "dyn"):
         assert run("check", "n", "--variable", f"n:{written}") == 0
         assert capsys.readouterr().out == f"{written}\n"
@@ -91,7 +91,7 @@ def test_a_type_is_written_as_it_is_printed(capsys: pytest.CaptureFixture[str]) 
         assert "list(TYPE), map(TYPE, TYPE)" in said
 
 
-def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cel_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("eval", "self.a", "--variable", "self={}") == 2
     assert capsys.readouterr().err == "error: no such key: a\n"
     assert run("eval", "[1, 2, 3].map(x, x + 1)", "--budget", "42") == 2
@@ -106,7 +106,7 @@ def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "must be NAME[:TYPE], got 'self=1'" in capsys.readouterr().err
 
 
-def test_a_value_may_come_from_standard_input(
+def test_value_can_come_from_standard_input(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"spec": {"replicas": 3}}'))
@@ -114,7 +114,7 @@ def test_a_value_may_come_from_standard_input(
     assert capsys.readouterr().out == "true\n"
 
 
-def test_kubernetes_functions_are_there_by_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_kubernetes_functions_depend_on_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("eval", "quantity(self).isLessThan(quantity('2Gi'))", "--variable", "self=500Mi", "--cost") == 0
     assert capsys.readouterr().out.splitlines() == ["true", "cost: 4"]
     assert run("check", "semver('1.2.3').major()", "--kubernetes", "1.33", "--cost") == 0
@@ -127,7 +127,7 @@ def test_kubernetes_functions_are_there_by_version(capsys: pytest.CaptureFixture
     assert "--kubernetes must be like 1.33, got 'new'" in capsys.readouterr().err
 
 
-def test_a_version_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_kubernetes_version_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     major, minor = (int(part) for part in MINOR.split("."))
     for known in ("1.23", MINOR):
         assert run("check", "1", "--kubernetes", known) == 0

@@ -51,12 +51,12 @@ def config(tmp_path: Path) -> Path:
         (["--namespace=other", "--context=two"], "https://b.example other"),
     ],
 )
-def test_the_flags_choose(config: Path, flags: list[str], shown: str) -> None:
+def test_flags_select_connection(config: Path, flags: list[str], shown: str) -> None:
     result = CliRunner().invoke(command(), ["--kubeconfig", str(config), *flags])
     assert result.output == f"{shown}\n"
 
 
-def test_without_a_flag_the_environment_counts(config: Path) -> None:
+def test_environment_is_used_without_flags(config: Path) -> None:
     result = CliRunner().invoke(command(), [], env={"KUBECONFIG": str(config)})
     assert result.output == "https://a.example mine\n"
 

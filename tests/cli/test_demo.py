@@ -25,7 +25,7 @@ COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "de
 
 
 @pytest.mark.slow
-def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
+def test_demo_completes_with_json_summary(tmp_path: Path) -> None:
     done = subprocess.run(
         [*COMMAND, "--output", "json", "--log-dir", str(tmp_path)],
         capture_output=True,
@@ -46,7 +46,7 @@ def test_everything_happens_and_the_summary_is_json(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
-async def test_a_step_that_does_not_happen_is_named() -> None:
+async def test_failed_step_of_demo_is_reported() -> None:
     """A replica that cannot start ends the demo at once: it is not waited for until time runs out."""
     written: list[str] = []
     begun = asyncio.get_running_loop().time()
@@ -60,7 +60,7 @@ async def test_a_step_that_does_not_happen_is_named() -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
-async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
+async def test_demo_timeout_contains_step() -> None:
     summary = await run_demo(DemoOptions(time_limit=0.05), Json(lambda _: None))
     assert not summary.ok
     assert summary.failed.startswith("the demo exceeded its timeout of 0.05 s in the step 'one replica leads")
@@ -69,7 +69,7 @@ async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("shown", by_day(["ready at", "kill -9"], ["kill -9"]))
-def test_an_interrupt_at_any_moment_leaves_nothing_behind(shown: str) -> None:
+def test_interrupted_demo_leaves_no_processes(shown: str) -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -101,7 +101,7 @@ class Until(io.StringIO):
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.parametrize("shown", by_day(["leads and runs its workers", "create Foo", "SIGTERM to"], ["create Foo"]))
-async def test_a_cancellation_at_any_moment_ends_the_replicas(shown: str) -> None:
+async def test_canceled_demo_ends_replicas(shown: str) -> None:
     before = children_of(os.getpid())
     task = asyncio.current_task()
     assert task is not None
@@ -114,7 +114,7 @@ async def test_a_cancellation_at_any_moment_ends_the_replicas(shown: str) -> Non
 
 
 @pytest.mark.slow
-def test_an_interrupt_while_it_is_being_imported_is_quiet() -> None:
+def test_interrupt_during_import_is_silent() -> None:
     command = [sys.executable, "-X", "importtime", *COMMAND[1:]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

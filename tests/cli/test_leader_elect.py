@@ -132,7 +132,7 @@ def successor(candidates: list[Candidate]) -> tuple[Candidate, Candidate]:
 
 
 @pytest.mark.real_time
-async def test_the_session_of_three_processes(kubeconfig: Path, tmp_path: Path) -> None:
+async def test_three_processes_hand_over_leadership(kubeconfig: Path, tmp_path: Path) -> None:
     with three(kubeconfig, tmp_path, "example") as (first, *others):
         assert first.lines() == [
             "attempting to acquire leader lease default/example...",
@@ -218,9 +218,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 
 
 @pytest.mark.real_time
-async def test_the_exit_code_of_the_command_is_forwarded_and_the_lock_released(
-    kubeconfig: Path, tmp_path: Path
-) -> None:
+async def test_exit_code_is_forwarded_and_lock_released(kubeconfig: Path, tmp_path: Path) -> None:
     commands = {0: ("true",), 7: ("sh", "-c", "exit 7"), 127: ("no-such-command",)}
     with ExitStack() as stack:
         started_at_once = {
@@ -236,7 +234,7 @@ async def test_the_exit_code_of_the_command_is_forwarded_and_the_lock_released(
 
 @needs_proc
 @pytest.mark.real_time
-async def test_a_stop_goes_to_the_command_and_its_exit_code_comes_back(kubeconfig: Path, tmp_path: Path) -> None:
+async def test_signal_is_forwarded_and_exit_code_returned(kubeconfig: Path, tmp_path: Path) -> None:
     """And another kind of lock."""
     handler = "signal.signal(15, lambda *_: sys.exit(9))"
     arguments = ("--lock", "configmapsleases", *command(tmp_path, "a", handler))
@@ -250,7 +248,7 @@ async def test_a_stop_goes_to_the_command_and_its_exit_code_comes_back(kubeconfi
 
 
 @needs_proc
-def test_a_command_that_is_deaf_ends_before_the_lease_does(kubeconfig: Path, tmp_path: Path) -> None:
+def test_unresponsive_command_ends_before_lease(kubeconfig: Path, tmp_path: Path) -> None:
     """Three at once: its elector is stopped, killed, paused; the last two cannot end it themselves."""
     deaf = "signal.signal(15, signal.SIG_IGN)"
     signals = (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP)
@@ -292,7 +290,7 @@ def test_a_command_that_is_deaf_ends_before_the_lease_does(kubeconfig: Path, tmp
         (["--lease-lock-name", "x", "--lease-lock-namespace", "y", "--kubeconfig", "nowhere"], "nowhere"),
     ],
 )
-def test_a_mistake_is_named_with_exit_code_2(
+def test_invalid_arguments_exit_with_code_2(
     arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["deltaloop", "leader-elect", *arguments])

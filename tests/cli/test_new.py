@@ -45,18 +45,18 @@ def files(folder: Path) -> dict[str, str]:
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_a_new_project_passes_its_tests_and_checks(folder: Path) -> None:
+def test_new_project_passes_its_tests_and_checks(folder: Path) -> None:
     done = run("new", "paint-operator", "--group", "paint.example.org")
     assert done.exit_code == 0, done.output
     project = folder / "paint-operator"
     assert "@" not in "".join(files(project)).replace("/", "")
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "asked_for"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "status"]
     tested = subprocess.run(
         command, cwd=project, env=environment, capture_output=True, text=True, timeout=100, check=False
     )
     assert tested.returncode == 0, tested.stdout + tested.stderr
-    # All of them are run by the test of the page that shows all this.
+    # The test of the page runs all of them.
     assert "1 passed, 4 deselected" in tested.stdout
     [step] = [line for line in files(project)[".github/workflows/ci.yaml"].splitlines() if "deltaloop package" in line]
     words = step.partition("run: deltaloop ")[2].split()
@@ -65,7 +65,7 @@ def test_a_new_project_passes_its_tests_and_checks(folder: Path) -> None:
     assert run(*words).exit_code == 0
 
 
-def test_its_parts_have_the_names_that_follow_from_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_in_project_follow_from_project_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     assert run("new", "paint-operator", "--folder", "here").exit_code == 0
     made = files(folder / "here")
@@ -79,7 +79,7 @@ def test_its_parts_have_the_names_that_follow_from_its_own(folder: Path, monkeyp
     assert not [path for path, text in made.items() if "@name@" in text or "@module@" in text or "@Kind@" in text]
 
 
-def test_it_takes_a_wheel_of_deltaloop(folder: Path) -> None:
+def test_new_project_can_use_wheel(folder: Path) -> None:
     wheel = folder / "deltaloop-0.2.0-py3-none-any.whl"
     wheel.write_bytes(b"a wheel")
     assert run("new", "paint", "--wheel", str(wheel)).exit_code == 0
@@ -89,7 +89,7 @@ def test_it_takes_a_wheel_of_deltaloop(folder: Path) -> None:
     assert all("--find-links wheels" in text for text in made.values())
 
 
-def test_what_is_written_is_as_formatters_and_linters_want_it(folder: Path) -> None:
+def test_new_project_is_formatted_and_passes_linter(folder: Path) -> None:
     pytest.importorskip("ruff", reason="ruff, which the group `dev` brings, is missing")
     assert run("new", "a", "--kind", "LongerKind").exit_code == 0
     for what in (("format", "--check"), ("check", "--select", "E,F,I,UP,B")):
@@ -103,7 +103,7 @@ def test_what_is_written_is_as_formatters_and_linters_want_it(folder: Path) -> N
         assert done.returncode == 0, done.stdout
 
 
-def test_what_is_there_is_left_alone(folder: Path) -> None:
+def test_existing_folder_is_not_changed(folder: Path) -> None:
     (folder / "paint").mkdir()
     (folder / "paint" / "mine").touch()
     done = run("new", "paint")
@@ -130,6 +130,6 @@ def test_invalid_names_are_rejected(name: str, kind: str, group: str, argument: 
         ProjectNames.of(name, kind=kind, group=group)
 
 
-def test_the_kind_is_what_the_name_says() -> None:
+def test_kind_follows_from_project_name() -> None:
     kinds = {name: ProjectNames.of(name).kind for name in ("paint", "paint-operator", "wall-paint-controller")}
     assert kinds == {"paint": "Paint", "paint-operator": "Paint", "wall-paint-controller": "WallPaint"}

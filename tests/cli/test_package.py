@@ -92,7 +92,7 @@ def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     return found
 
 
-async def test_a_cluster_takes_it_and_the_program_can_work_under_its_account(module: Path) -> None:
+async def test_package_is_accepted_and_program_runs_under_its_account(module: Path) -> None:
     objects = packaged("--install-namespace", "studio")
     controllers = load_controllers(module.name)
     paint = dl.ResourceType[dl.Resource]("example.com", "v1", "Paint", "paints")
@@ -130,7 +130,7 @@ async def test_a_cluster_takes_it_and_the_program_can_work_under_its_account(mod
                 await dl.Manager(account, controllers).run()
 
 
-def test_its_roles_are_those_that_rbac_prints_and_its_flags_those_of_run(module: Path) -> None:
+def test_package_has_roles_of_rbac_and_flags_of_run(module: Path) -> None:
     objects = packaged("--namespace", "team", "--install-namespace", "studio", "--event-api", "events.k8s.io/v1")
     command = "generate rbac paints.py --leader-elect --leader-election-namespace studio"
     printed = run(*shlex.split(command), "--namespace", "team", "--event-api", "events.k8s.io/v1")
@@ -150,7 +150,7 @@ def test_its_roles_are_those_that_rbac_prints_and_its_flags_those_of_run(module:
     assert given["shutdown_timeout"] < pod["terminationGracePeriodSeconds"]
 
 
-def test_definitions_are_those_of_the_groups_that_it_reconciles_and_of_files(module: Path, tmp_path: Path) -> None:
+def test_package_contains_crds_of_controllers_and_files(module: Path, tmp_path: Path) -> None:
     crd = of_kind(packaged(), "CustomResourceDefinition")
     assert crd["metadata"]["name"] == "paints.example.com"
     other = {**crd, "metadata": {"name": "frames.example.com"}}
@@ -159,7 +159,7 @@ def test_definitions_are_those_of_the_groups_that_it_reconciles_and_of_files(mod
     assert [each["metadata"]["name"] for each in both] == ["paints.example.com", "frames.example.com"]
 
 
-def test_a_kind_without_a_definition_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kind_without_crd_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     decorated = '@dl.controller("example.com/v1/Berry", name="berries")\nasync def berries(request, ctx): ...\n'
@@ -176,7 +176,7 @@ def chart(folder: Path) -> dict[str, str]:
     return {str(each.relative_to(folder)): each.read_text() for each in folder.rglob("*") if each.is_file()}
 
 
-def test_a_chart_has_the_same_objects(module: Path, tmp_path: Path) -> None:
+def test_chart_has_objects_of_manifest(module: Path, tmp_path: Path) -> None:
     assert run("package", "paints.py", "--helm", "chart", "--service-monitor").exit_code == 0
     files = chart(tmp_path / "chart")
     kinds = {kind for text in files.values() for kind in re.findall(r"^kind: (\w+)$", text, re.MULTILINE)}
@@ -208,7 +208,7 @@ def test_network_policy_admits_only_the_peers_of_the_values() -> None:
         assert [port["port"] for rule in ingress for port in rule["ports"]] == ["metrics", "health", "webhooks"]
 
 
-def test_each_value_is_used_described_and_allowed(module: Path, tmp_path: Path) -> None:
+def test_each_chart_value_is_used_described_and_validated(module: Path, tmp_path: Path) -> None:
     assert run("package", "paints.py", "--helm", "chart", "--image", "example.com/paints:7").exit_code == 0
     files = chart(tmp_path / "chart")
     templates = "".join(text for path, text in files.items() if path.startswith("templates/"))
@@ -246,7 +246,7 @@ class Settings(msgspec.Struct):
 """
 
 
-def test_settings_of_the_program_are_values(module: Path, tmp_path: Path) -> None:
+def test_settings_are_chart_values(module: Path, tmp_path: Path) -> None:
     module.write_text(MODULE + SETTINGS)
     done = run("package", "paints.py", "--helm", "chart")
     assert done.exit_code == 0, done.output
@@ -261,7 +261,7 @@ def test_settings_of_the_program_are_values(module: Path, tmp_path: Path) -> Non
     assert "| Bucket \\| of pictures." in files["README.md"]
 
 
-def test_own_values_are_kept_and_checked(module: Path, tmp_path: Path) -> None:
+def test_edited_chart_values_are_preserved_and_checked(module: Path, tmp_path: Path) -> None:
     command = ("package", "paints.py", "--helm", "chart")
     assert run(*command).exit_code == 0
     values = tmp_path / "chart" / "values.yaml"
@@ -284,7 +284,7 @@ def test_own_values_are_kept_and_checked(module: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", [("--helm", "chart"), ("--output", "deploy.yaml")])
-def test_check_says_what_differs_and_what_breaks_stored_objects(module: Path, where: tuple[str, str]) -> None:
+def test_package_check_reports_differences_and_breaking_changes(module: Path, where: tuple[str, str]) -> None:
     command = ("package", "paints.py", *where)
     missing = run(*command, "--check")
     assert missing.exit_code == 1
@@ -322,7 +322,7 @@ def test_check_says_what_differs_and_what_breaks_stored_objects(module: Path, wh
         ("--crd empty.yaml", "CustomResourceDefinitions, got empty.yaml"),
     ],
 )
-def test_what_cannot_be_used_is_refused(module: Path, flags: str, words: str) -> None:
+def test_invalid_package_arguments_are_rejected(module: Path, flags: str, words: str) -> None:
     module.with_name("empty.yaml").touch()
     done = run("package", "paints.py", *shlex.split(flags))
     assert isinstance(done.exception, InvalidArgumentError), done.output
@@ -330,11 +330,11 @@ def test_what_cannot_be_used_is_refused(module: Path, flags: str, words: str) ->
 
 
 @pytest.mark.parametrize("flags", ["--check", "--helm a -o b", "--helm a --install-namespace b"])
-def test_flags_that_do_not_fit_together_are_refused(module: Path, flags: str) -> None:
+def test_conflicting_flags_are_rejected(module: Path, flags: str) -> None:
     assert run("package", "paints.py", *shlex.split(flags)).exit_code == 2
 
 
-def test_an_image_is_split_where_its_tag_begins() -> None:
+def test_image_is_split_at_tag() -> None:
     split = {
         "a": ("a", ""),
         "a:1": ("a", "1"),
@@ -367,7 +367,7 @@ def older(paint):
 """
 
 
-def test_what_makes_a_cluster_ask_its_webhooks_is_in_it(module: Path) -> None:
+def test_package_contains_webhook_configurations(module: Path) -> None:
     module.write_text(MODULE + WEBHOOKS)
     objects = packaged("--install-namespace", "studio")
     kinds = [each["kind"] for each in objects]
@@ -417,9 +417,7 @@ def converting(module: Path) -> Path:
 
 
 @pytest.mark.real_time
-async def test_under_its_account_the_program_keeps_certificates_and_its_webhooks_are_asked(
-    converting: Path, tmp_path: Path
-) -> None:
+async def test_packaged_program_manages_certificates_and_serves_webhooks(converting: Path, tmp_path: Path) -> None:
     objects = packaged("--install-namespace", "studio")
     [container] = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     port = free_port()
@@ -466,7 +464,7 @@ async def test_under_its_account_the_program_keeps_certificates_and_its_webhooks
             await asyncio.gather(running, return_exceptions=True)
 
 
-def test_webhooks_alone_are_a_program_with_a_role_of_its_own(module: Path) -> None:
+def test_package_of_webhooks_only_has_own_role(module: Path) -> None:
     head, _, _ = MODULE.partition("@dl.controller")
     module.write_text(head + WEBHOOKS)
     objects = packaged("--install-namespace", "studio")
@@ -482,7 +480,7 @@ def test_webhooks_alone_are_a_program_with_a_role_of_its_own(module: Path) -> No
     assert not [rule for rule in wanted if rule["resources"][0].startswith("paints")]
 
 
-def test_a_chart_has_its_webhooks_too(module: Path, tmp_path: Path) -> None:
+def test_chart_contains_webhooks(module: Path, tmp_path: Path) -> None:
     module.write_text(MODULE + WEBHOOKS)
     assert run("package", "paints.py", "--helm", "chart").exit_code == 0
     templates = tmp_path / "chart" / "templates"

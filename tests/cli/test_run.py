@@ -106,7 +106,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("some_operator:make", ["foos"]),
     ],
 )
-def test_modules_files_and_objects_are_found(module: str, target: str, names: list[str]) -> None:
+def test_targets_can_be_modules_files_and_objects(module: str, target: str, names: list[str]) -> None:
     assert [found.name for found in load_controllers(target)] == names
 
 
@@ -137,9 +137,7 @@ def _leads_to(name: str) -> Path:
 
 
 @pytest.mark.parametrize("target", ["some_operator", "some_operator.py"])
-def test_files_beside_the_program_are_not_taken_for_the_standard_library(
-    module: str, target: str, tmp_path: Path
-) -> None:
+def test_files_next_to_program_do_not_shadow_standard_library(module: str, target: str, tmp_path: Path) -> None:
     for name in ("gzip", "sqlite3", "msgspec"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')\n")
     load_controllers(target)
@@ -148,7 +146,7 @@ def test_files_beside_the_program_are_not_taken_for_the_standard_library(
     assert _leads_to("broken_operator").parent == tmp_path  # what the program has beside it is found
 
 
-def test_nothing_is_looked_for_where_the_program_is_not(
+def test_current_folder_is_not_added_for_other_modules(
     module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -160,7 +158,7 @@ def test_nothing_is_looked_for_where_the_program_is_not(
     assert sys.path == before
 
 
-def test_rbac_prints_what_is_watched_and_written(module: str) -> None:
+def test_rbac_prints_watched_and_written_kinds(module: str) -> None:
     answer = CliRunner().invoke(app, ["generate", "rbac", module, "--leader-election-namespace", "ops", "-n", "prod"])
     assert answer.exit_code == 0, answer.output
     assert answer.output.startswith("# The plural of samples.deltaloop.dev/v1alpha1/Foo is a guess.")
@@ -276,7 +274,7 @@ def test_flags_become_options(module: str, monkeypatch: pytest.MonkeyPatch) -> N
         ([], "MODULE or --from FILE"),
     ],
 )
-def test_what_makes_no_role_is_refused(module: str, arguments: list[str], message: str) -> None:
+def test_invalid_rbac_arguments_are_rejected(module: str, arguments: list[str], message: str) -> None:
     answer = CliRunner().invoke(app, ["generate", "rbac", *arguments])
     assert answer.exit_code == 2
     assert message in " ".join(answer.output.replace("│", " ").split())
@@ -319,7 +317,7 @@ async def end_of(process: Process) -> tuple[int | None, str]:
 
 
 @pytest.mark.real_time
-async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_events_are_sent(
+async def test_signal_ends_program_gracefully_and_last_events_are_sent(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "last_words.py"
@@ -352,7 +350,7 @@ async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_
 
 
 @pytest.mark.real_time
-async def test_a_second_signal_ends_a_program_that_does_not_end_and_leaves_no_kubeconfig(tmp_path: Path) -> None:
+async def test_second_signal_ends_stuck_program_and_removes_kubeconfig(tmp_path: Path) -> None:
     file = tmp_path / "stuck.py"
     file.write_text(STUCK)
     async with program(None, file, "--health-probe-bind-address", "0") as process:
@@ -367,7 +365,7 @@ async def test_a_second_signal_ends_a_program_that_does_not_end_and_leaves_no_ku
     assert not (tmp_path / "config").exists()
 
 
-def test_error_of_a_module_shows_the_lines_of_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_error_shows_lines_of_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
     file = tmp_path / "fails_at_import.py"
     file.write_text("def broken():\n    return undefined\n\nbroken()\n")

@@ -70,7 +70,7 @@ def eventually(look: Callable[[], object], what: str, *, seconds: float = 15.0) 
         assert monotonic() < end, what
 
 
-def test_what_kubectl_applies_is_reconciled(kubeconfig: Path, controller: subprocess.Popen[str]) -> None:
+def test_object_applied_by_kubectl_is_reconciled(kubeconfig: Path, controller: subprocess.Popen[str]) -> None:
     kubectl(kubeconfig, "apply", "-f", str(EXAMPLE))
 
     def replicas() -> object:
@@ -90,7 +90,7 @@ def test_what_kubectl_applies_is_reconciled(kubeconfig: Path, controller: subpro
 
 
 @pytest.mark.parametrize("number", by_day([signal.SIGINT, signal.SIGTERM], [signal.SIGINT]))
-def test_it_ends_quietly_when_asked(controller: subprocess.Popen[str], number: signal.Signals) -> None:
+def test_sample_controller_ends_silently_on_signal(controller: subprocess.Popen[str], number: signal.Signals) -> None:
     controller.send_signal(number)
     _, errors = controller.communicate(timeout=20)
     assert controller.returncode == 0
@@ -106,7 +106,7 @@ def test_it_ends_quietly_when_asked(controller: subprocess.Popen[str], number: s
         ("apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n", "nowhere"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_one_line(
+def test_unusable_kubeconfig_is_one_line_error(
     tmp_path: Path, content: str | None, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "config"

@@ -57,7 +57,7 @@ def simulated(*arguments: str) -> tuple[int, str]:
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_an_interrupted_search_prints_what_it_has_found(program: str) -> None:
+def test_interrupted_simulation_prints_failures(program: str) -> None:
     file = Path(program)
     file.write_text(
         file.read_text().replace(
@@ -73,7 +73,7 @@ def test_an_interrupted_search_prints_what_it_has_found(program: str) -> None:
 
 
 @pytest.mark.real_time
-def test_a_replay_brings_its_seed(program: str) -> None:
+def test_replay_contains_its_seed(program: str) -> None:
     for seed in (["--seed", "3"], []):
         code, output = simulated(program, "--replay", "seed:5,crash-before:create:configmaps:2", *seed)
         assert code == 1
@@ -81,7 +81,7 @@ def test_a_replay_brings_its_seed(program: str) -> None:
 
 
 @pytest.mark.real_time
-def test_what_goes_wrong_is_printed_with_the_line_that_shows_it_again(program: str) -> None:
+def test_failure_is_printed_with_replay(program: str) -> None:
     code, output = simulated(program, "--no-combinations", "--runs", "20")
     assert code == 1
     assert "configmaps default/password was deleted and recreated, and its content is lost" in output
@@ -93,7 +93,7 @@ def test_what_goes_wrong_is_printed_with_the_line_that_shows_it_again(program: s
 
 
 @pytest.mark.real_time
-def test_it_is_told_as_json_as_annotations_as_a_page_and_as_tests(program: str, tmp_path: Path) -> None:
+def test_simulation_can_write_json_annotations_page_and_tests(program: str, tmp_path: Path) -> None:
     page, tests = tmp_path / "found.html", tmp_path / "test_found.py"
     options = ["--no-combinations", "--runs", "20", "--html", str(page), "--write-test", str(tests)]
     code, output = simulated(program, *options, "--output", "json")
@@ -136,7 +136,7 @@ def test_unused_fault_is_reported(program: str) -> None:
 
 
 @pytest.mark.real_time
-def test_a_scenario_has_a_name(program: str) -> None:
+def test_scenario_can_be_specified_by_name(program: str) -> None:
     assert simulated(f"{program}:quiet") == (0, "3 runs over 0 writes: no failures\n")
 
 
@@ -167,7 +167,7 @@ def test_invalid_schedule_is_rejected(program: str) -> None:
 @pytest.mark.parametrize(
     ("given", "anew"), [({}, True), ({"PYTHONHASHSEED": "random"}, True), ({"PYTHONHASHSEED": "7"}, False)]
 )
-def test_the_hash_seed_is_fixed_by_a_process_of_its_own(given: dict[str, str], anew: bool) -> None:
+def test_process_is_replaced_to_fix_hash_seed(given: dict[str, str], anew: bool) -> None:
     begun: list[tuple[Any, ...]] = []
     with_fixed_hash_seed({"A": "b", **given}, replace_process=lambda *arguments: begun.append(arguments))
     assert begun == ([(sys.executable, sys.orig_argv, {"A": "b", "PYTHONHASHSEED": "0"})] if anew else [])
@@ -207,7 +207,7 @@ spec:
 
 
 @pytest.mark.real_time
-def test_a_scenario_is_made_from_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenario_is_generated_from_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     program, definition = tmp_path / "broker_without_scenario.py", tmp_path / "crd.yaml"
     program.write_text(WITHOUT_SCENARIO)
@@ -250,7 +250,7 @@ async def reconcile(request, ctx):
 
 
 @pytest.mark.real_time
-def test_a_module_with_classes_needs_no_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenario_is_generated_from_classes_of_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     file = tmp_path / "cache_of_a_test.py"
     file.write_text(CLASSES)
@@ -264,7 +264,7 @@ def test_a_module_with_classes_needs_no_scenario(tmp_path: Path, monkeypatch: py
     assert result.exception.subject == "scenario"
 
 
-def test_scenario_of_manifests_has_the_classes_of_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scenario_of_manifests_includes_classes_of_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
     file = tmp_path / "paints_of_a_scenario.py"
     file.write_text(

@@ -31,7 +31,7 @@ def invoke(*arguments: str) -> Result:
 
 
 @pytest.mark.real_time
-async def test_a_running_program_explains_and_its_run_becomes_a_role(tmp_path: Path) -> None:
+async def test_why_explains_running_program_and_recorded_access_becomes_role(tmp_path: Path) -> None:
     done: list[str] = []
 
     @controller("v1/ConfigMap", name="maps")
@@ -75,7 +75,7 @@ async def test_a_running_program_explains_and_its_run_becomes_a_role(tmp_path: P
 
 @pytest.mark.real_time
 @pytest.mark.parametrize(("holder", "who"), [("other-1", "the leader is other-1"), ("", "the leader is unknown")])
-async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, who: str) -> None:
+async def test_why_on_standby_reports_leader(holder: str, who: str) -> None:
     @controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None:
         pass
@@ -97,7 +97,7 @@ async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, wh
 
 
 @pytest.mark.real_time
-async def test_who_cannot_be_asked_is_named() -> None:
+async def test_unreachable_program_raises_error() -> None:
     async with HealthServer(BindAddress(), {"/explain": metrics_page(lambda: (b"hello", "text/plain"))}) as server:
         with pytest.raises(NoExplanationError, check=having(reason="foreign")):
             await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
@@ -112,7 +112,7 @@ async def test_who_cannot_be_asked_is_named() -> None:
             ask(wrong, kind="", namespace="", name="a")
 
 
-def test_what_was_left_out_is_said() -> None:
+def test_omitted_details_are_reported() -> None:
     run: dict[str, Any] = {
         "controller": "foo",
         "key": "default/a",
@@ -146,7 +146,7 @@ def test_what_was_left_out_is_said() -> None:
     ]
 
 
-def test_input_that_is_wrong_is_refused(tmp_path: Path) -> None:
+def test_invalid_why_arguments_are_rejected(tmp_path: Path) -> None:
     assert invoke("why", "foo/").exit_code == 2
     assert invoke("why", "a", "-o", "yaml").exit_code == 2
     assert invoke("generate", "rbac").exit_code == 2
@@ -159,7 +159,7 @@ def test_input_that_is_wrong_is_refused(tmp_path: Path) -> None:
         read_access(tmp_path / "x")
 
 
-def test_triggers_that_read_the_same_are_one_line() -> None:
+def test_equal_triggers_are_one_line() -> None:
     run = {
         "controller": "a",
         "key": "default/b",
@@ -197,7 +197,7 @@ _RUN = {
 }
 
 
-def test_what_a_foreign_server_explains_drives_no_terminal() -> None:
+def test_control_characters_of_explanation_are_escaped() -> None:
     hostile = "x\nerror: forged\x1b[2J\u202e"
     shown = list(lines([{**_RUN, "controller": hostile, "error": hostile, "triggers": [hostile]}]))
     assert len(shown) == 2
@@ -208,6 +208,6 @@ def test_what_a_foreign_server_explains_drives_no_terminal() -> None:
 @pytest.mark.parametrize(
     "found", [5, ["text"], [{}], [{**_RUN, "secondsAgo": "soon"}], [{**_RUN, "triggers": 5}], [{**_RUN, "writes": [1]}]]
 )
-def test_what_is_no_explanation_is_an_error_of_one_line(found: Any) -> None:
+def test_malformed_explanation_raises_error(found: Any) -> None:
     with pytest.raises(NoExplanationError, check=having(reason="foreign")):
         list(lines(found))

@@ -187,7 +187,22 @@ async def _running(program: Coroutine[Any, Any, object]) -> AsyncGenerator[None]
 
 
 async def _change(server: _Server) -> Numbers:
-    """Change each Greeting once: three watch events, two reconciles, a PUT and a PATCH."""
+    """Change all Greetings at once: for each three watch events, two reconciles, a PUT and a PATCH."""
+    return await _changes(server, server.write_all)
+
+
+async def _single_change(server: _Server) -> Numbers:
+    """Change one Greeting after another, so that each event arrives alone."""
+
+    async def write(message: str) -> None:
+        for name in [*server.store.greetings.objects]:
+            server.store.greetings.patch(name, {"spec": {"message": message}}, part="", creates=False)
+            await asyncio.sleep(_SETTLED)
+
+    return await _changes(server, write)
+
+
+async def _changes(server: _Server, write: Callable[[str], Awaitable[None] | None]) -> Numbers:
     counter = CallCounter()
     server.write_all("first")
     os.environ |= {"KUBECONFIG": str(server.kubeconfig)}
@@ -197,7 +212,8 @@ async def _change(server: _Server) -> Numbers:
         await server.done()
         server.store.requests.clear()
         with counter.counting():
-            server.write_all("third")
+            if (writing := write("third")) is not None:
+                await writing
             await server.done()
         asked = dict(server.store.requests)
     least = {"update configmaps": _OBJECTS, "patch greetings/status": _OBJECTS}
@@ -267,7 +283,12 @@ def _schedule(scenario: Scenario) -> Numbers:
 def measure() -> dict[str, Numbers]:
     """Return the counts of all operations, by name."""
     found: dict[str, Numbers] = {}
-    for name, operation in (("change", _change), ("informer event", _event), ("plain PUT", _put)):
+    for name, operation in (
+        ("change", _change),
+        ("single change", _single_change),
+        ("informer event", _event),
+        ("plain PUT", _put),
+    ):
         found[name] = run_virtual(_measured(operation))
     for name, scenario in (("small schedule", small()), ("Database schedule", database())):
         found[name] = _schedule(scenario)

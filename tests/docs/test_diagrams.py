@@ -24,11 +24,11 @@ def diagrams() -> list[Diagram]:
     return all_diagrams()
 
 
-def test_every_picture_and_table_is_what_the_code_is(diagrams: list[Diagram]) -> None:
+def test_pictures_and_tables_are_up_to_date(diagrams: list[Diagram]) -> None:
     assert stale(wanted(diagrams, TABLES)) == [], "make generate writes them"
 
 
-def test_every_core_with_phases_is_drawn(diagrams: list[Diagram]) -> None:
+def test_each_core_with_phases_has_diagram(diagrams: list[Diagram]) -> None:
     phases = {
         str(path.relative_to(CORES))
         for path in CORES.glob("*/core/**/*.py")
@@ -38,7 +38,7 @@ def test_every_core_with_phases_is_drawn(diagrams: list[Diagram]) -> None:
     assert phases - {diagram.source for diagram in diagrams} == set()
 
 
-def test_every_source_exists_and_every_page_is_listed(diagrams: list[Diagram]) -> None:
+def test_each_source_exists_and_each_page_is_listed(diagrams: list[Diagram]) -> None:
     index = (PAGES.parent / "README.md").read_text()
     for diagram in diagrams:
         assert (CORES / diagram.source).is_file(), diagram.source
@@ -46,7 +46,7 @@ def test_every_source_exists_and_every_page_is_listed(diagrams: list[Diagram]) -
         assert f"(machines/{page.name})" in index, page.name
 
 
-def test_every_state_that_can_be_drawn_can_be_come_to(diagrams: list[Diagram]) -> None:
+def test_all_drawn_states_are_reachable(diagrams: list[Diagram]) -> None:
     for diagram in diagrams:
         reached = {diagram.states[0]}
         for _ in diagram.states:
@@ -54,7 +54,7 @@ def test_every_state_that_can_be_drawn_can_be_come_to(diagrams: list[Diagram]) -
         assert reached == set(diagram.states), diagram.name
 
 
-def test_pictures_are_whole(diagrams: list[Diagram]) -> None:
+def test_pictures_are_complete(diagrams: list[Diagram]) -> None:
     for diagram in diagrams:
         root = ET.fromstring(svg(diagram))
         numbers = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text") if text.get("class") == "n"]
@@ -71,13 +71,13 @@ def missed(machine: Machine[Any], steps: list[Step]) -> set[Step]:
     return {step for _ in range(30) for step in machine.wander(chance, 20)} - {*steps}
 
 
-def test_no_walk_by_chance_takes_a_step_that_is_not_drawn(diagrams: list[Diagram]) -> None:
+def test_random_walks_take_drawn_steps_only(diagrams: list[Diagram]) -> None:
     for diagram in diagrams:
         if diagram.machine is not None:
             assert missed(diagram.machine, diagram.steps) == set(), diagram.name
 
 
-def test_an_identity_that_is_too_coarse_is_found() -> None:
+def test_too_coarse_identity_is_detected() -> None:
     def count(numbers: list[int]) -> str:
         return f"{'many' if len(numbers) > 1 else 'few'}"
 
@@ -88,7 +88,7 @@ def test_an_identity_that_is_too_coarse_is_found() -> None:
     assert Step("few", "more", "many") in missed(machine, steps)
 
 
-def test_a_page_that_says_otherwise_is_found(diagrams: list[Diagram]) -> None:
+def test_outdated_diagram_is_detected(diagrams: list[Diagram]) -> None:
     other = [*diagrams]
     shutdown = next(diagram for diagram in other if diagram.name == "shutdown")
     steps = [Step(step.before, step.what.replace("again", "once more"), step.after) for step in shutdown.steps]
@@ -98,21 +98,21 @@ def test_a_page_that_says_otherwise_is_found(diagrams: list[Diagram]) -> None:
     assert stale(wanted(other, TABLES)) == ["reconciles.md"]
 
 
-def test_a_diagram_without_a_place_is_an_error(diagrams: list[Diagram]) -> None:
+def test_diagram_without_page_raises_error(diagrams: list[Diagram]) -> None:
     with pytest.raises(ValueError, match="has no place"):
         wanted([*diagrams, Diagram("another", "reconciles", "", "", ["a"], [])], TABLES)
     with pytest.raises(ValueError, match="nobody draws: shutdown"):
         wanted([diagram for diagram in diagrams if diagram.name != "shutdown"], TABLES)
 
 
-def test_a_table_that_says_otherwise_is_found(diagrams: list[Diagram]) -> None:
+def test_outdated_table_is_detected(diagrams: list[Diagram]) -> None:
     relay = next(table for table in TABLES if table.name == "relay")
     rows = [tuple(cell.replace("reset", "closed") for cell in row) for row in relay.rows]
     others = [Table(relay.name, relay.page, relay.source, relay.heads, rows) if t is relay else t for t in TABLES]
     assert stale(wanted(diagrams, others)) == ["faults.md"]
 
 
-def test_every_table_has_a_cell_for_each_head() -> None:
+def test_each_table_row_has_all_cells() -> None:
     for made in TABLES:
         assert made.rows, made.name
         assert {len(row) for row in made.rows} == {len(made.heads)}, made.name
@@ -126,17 +126,17 @@ def pages() -> list[str]:
     return [path.read_text() for path in PAGES.glob("*.md")]
 
 
-def test_every_core_is_named_on_a_page() -> None:
+def test_each_core_is_listed_on_page() -> None:
     every = cores.all_cores()
     assert len(every) > 150
     assert cores.without_page(pages(), every) == [], "name it in a `Cores:` paragraph of a page in internals/machines"
 
 
-def test_a_new_core_without_a_page_is_found() -> None:
+def test_new_core_without_page_is_detected() -> None:
     assert "cache/core/another.py" in cores.without_page(pages(), [*cores.all_cores(), "cache/core/another.py"])
 
 
-def test_a_folder_names_its_modules_except_excluded_ones() -> None:
+def test_folder_includes_its_modules_except_excluded() -> None:
     text = "Cores: `a/core/x/`,\n`a/core/y/`, not `a/core/y/b.py`.\n"
     every = ["a/core/x/z.py", "a/core/y/a.py", "a/core/y/b.py", "a/core/x.py"]
     assert cores.named(text, every) == ["a/core/x/z.py", "a/core/y/a.py"]
@@ -149,19 +149,19 @@ def test_a_folder_names_its_modules_except_excluded_ones() -> None:
         ("`a/core/x.py`, `a/core/`", "twice: a/core/x.py"),
     ],
 )
-def test_a_page_that_names_cores_wrongly_is_an_error(names: str, why: str) -> None:
+def test_wrong_list_of_cores_raises_error(names: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         cores.named(f"Cores: {names}.\n", ["a/core/x.py"])
 
 
-def test_cores_are_found_by_their_folder(tmp_path: Path) -> None:
+def test_cores_are_found_by_folder(tmp_path: Path) -> None:
     (tmp_path / "room" / "core").mkdir(parents=True)
     (tmp_path / "room" / "core" / "line.py").touch()
     (tmp_path / "room" / "driver.py").touch()
     assert cores.all_cores(tmp_path) == ["room/core/line.py"]
 
 
-def test_a_machine_without_end_is_an_error() -> None:
+def test_unbounded_machine_raises_error() -> None:
     def grow(numbers: list[int]) -> list[Move[list[int]]]:
         del numbers
         return [("more", lambda numbers: numbers.append(len(numbers)))]
@@ -170,7 +170,7 @@ def test_a_machine_without_end_is_an_error() -> None:
         Machine(list[int], grow, lambda _: "the same", len).walk(most_states=20)
 
 
-def test_a_table_says_every_step_once() -> None:
+def test_table_contains_each_step_once() -> None:
     steps = [Step("a", "x", "b"), Step("a", "y", "b"), Step("a", "z", "a"), Step("b", "x", "a")]
     assert table(Diagram("n", "p", "t", "s", ["a", "b"], steps)).splitlines()[2:] == [
         "| 1 | a | x; y | b |",

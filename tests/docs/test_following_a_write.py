@@ -85,13 +85,13 @@ def walk(calls: list[Call]) -> list[str]:
     return stops
 
 
-async def test_a_create_passes_few_files_and_each_once() -> None:
+async def test_create_passes_few_files_once_each() -> None:
     passed = walk(await calls_of_a_create())
     assert len(passed) <= MOST
     assert len(passed) == len(set(passed)), passed
 
 
-async def test_the_page_names_the_files_in_their_order() -> None:
+async def test_page_lists_files_in_order() -> None:
     passed = walk(await calls_of_a_create())
     named = steps()
     assert named == [file for file in passed if file in named]

@@ -66,18 +66,18 @@ def wrong_titles(page: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_are_valid(page: str) -> None:
     path = ROOT / page
     assert wrong_links(path, path.read_text()) == []
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_see_also_has_the_titles_of_the_pages(page: str) -> None:
+def test_see_also_links_have_page_titles(page: str) -> None:
     path = ROOT / page
     assert wrong_titles(path, path.read_text()) == []
 
 
-def test_a_wrong_link_is_found() -> None:
+def test_wrong_link_is_detected() -> None:
     page = ROOT / "docs" / "index.md"
     text = "# A page, of `ours`\n[a](#a-page-of-ours) [b](install.md) [c](https://example.com) `[d](none.md)`\n"
     assert wrong_links(page, text) == []
@@ -91,7 +91,7 @@ def test_a_wrong_link_is_found() -> None:
     ]
 
 
-def test_a_wrong_title_is_found() -> None:
+def test_wrong_title_is_detected() -> None:
     page = ROOT / "docs" / "index.md"
     text = "**See also:** [Install deltaloop](install.md), [Install](install.md),\n[Extras](install.md#choose-extras)\n"
     assert wrong_titles(page, text) == [

@@ -34,13 +34,13 @@ def unknown(names: Iterator[str]) -> list[str]:
     return found
 
 
-def test_names_that_pages_use_exist() -> None:
+def test_names_on_pages_exist() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         assert unknown(match.group(1) for match in _NAME.finditer(text)) == [], page
 
 
-def test_errors_and_options_of_the_clients_page_are_names_of_dl() -> None:
+def test_errors_and_options_on_client_page_are_names_of_dl() -> None:
     text = (ROOT / "docs" / "reference" / "client.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+Error)`", text)) - {"KeyError"}
     named |= set(re.findall(r"\b([A-Z]\w+Options)\(", text))

@@ -17,7 +17,7 @@ def test_make_targets_exist() -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
-def test_pages_agree_on_whether_an_index_has_the_package() -> None:
+def test_pages_agree_on_package_index() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("Containerfile")]
     texts = {str(each.relative_to(ROOT)): " ".join(each.read_text().split("\n# ")) for each in pages}
     without = {name for name, text in texts.items() if re.search(r"[Nn]o version is on a package index yet", text)}

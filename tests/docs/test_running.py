@@ -137,19 +137,19 @@ def run(text: str, folder: Path) -> None:
 
 
 @pytest.mark.real_time
-def test_a_good_page_runs(tmp_path: Path) -> None:
+def test_valid_page_runs(tmp_path: Path) -> None:
     run(GOOD, tmp_path)
 
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("text", WRONG.values(), ids=WRONG.keys())
-def test_a_wrong_snippet_is_found(text: str, tmp_path: Path) -> None:
+def test_wrong_snippet_is_detected(text: str, tmp_path: Path) -> None:
     with pytest.raises(SnippetError, match=r"docs/page\.md:\d"):
         run(text, tmp_path)
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_what_cannot_be_read_is_an_error(text: str) -> None:
+def test_malformed_page_raises_error(text: str) -> None:
     with pytest.raises(PageError, match=r"docs/page\.md:\d"):
         blocks("docs/page.md", text)
 
@@ -167,7 +167,7 @@ def test_what_cannot_be_read_is_an_error(text: str) -> None:
         ("cat a | podman load", False, None),
     ],
 )
-def test_which_commands_run_and_how(command: str, runs: bool, words: str | None) -> None:
+def test_commands_that_run_are_recognized(command: str, runs: bool, words: str | None) -> None:
     assert (terminal.runs_here(command), terminal.ready_words(command)) == (runs, words)
 
 

@@ -27,14 +27,14 @@ def in_nav(entry: Any) -> set[str]:
     return {page for value in values for page in in_nav(value)}
 
 
-def test_every_page_is_in_the_navigation() -> None:
+def test_each_page_is_in_navigation() -> None:
     config: Any = read_yaml((ROOT / "mkdocs.yml").read_text())
     written = {path.relative_to(stage.DOCS).as_posix() for path in stage.DOCS.rglob("*.md")}
     every = written | set(reference.pages()) | set(stage.ROOT_PAGES.values())
     assert in_nav(config["nav"]) == every, "mkdocs.yml, at the end"
 
 
-def test_the_site_needs_search_and_mkdocstrings_only() -> None:
+def test_site_uses_search_and_mkdocstrings_only() -> None:
     config: Any = read_yaml((ROOT / "mkdocs.yml").read_text())
     assert [plugin if isinstance(plugin, str) else next(iter(plugin)) for plugin in config["plugins"]] == [
         "search",
@@ -42,7 +42,7 @@ def test_the_site_needs_search_and_mkdocstrings_only() -> None:
     ]
 
 
-def test_every_public_name_has_a_place_in_the_reference() -> None:
+def test_each_public_name_is_in_reference() -> None:
     paths = {
         line.removeprefix("::: ")
         for page in reference.pages().values()
@@ -59,7 +59,7 @@ def test_every_public_name_has_a_place_in_the_reference() -> None:
     assert all(f"`dl.{name}`" in listed for name in homes("deltaloop"))
 
 
-def test_every_command_and_option_is_in_the_reference() -> None:
+def test_each_command_and_option_is_in_reference() -> None:
     page = reference.command_line_page()
     for command in ("apiserver", "run", "generate rbac", "why", "leader-elect", "cel eval", "demo"):
         assert f"## deltaloop {command}\n" in page
@@ -67,7 +67,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     assert "`--version`" in page
 
 
-def test_links_lead_to_the_pages_of_the_site() -> None:
+def test_links_are_rewritten_to_site_pages() -> None:
     source = ROOT / "docs" / "how-to" / "kinds.md"
     text = (
         "[a](../install.md#choose-extras) [b](../../README.md) [c](../../examples/workqueue/controller.py) "
@@ -82,7 +82,7 @@ def test_links_lead_to_the_pages_of_the_site() -> None:
     )
 
 
-def test_what_only_tests_read_is_left_out() -> None:
+def test_snippet_comments_are_removed() -> None:
     text = "a\n<!-- snippet: hidden\nx = 1\n-->\n<!-- snippet: prints -->\n```text\n1\n```\n<!-- diagram: x -->\n"
     assert stage.without_comments(text) == "a\n```text\n1\n```\n<!-- diagram: x -->\n"
 
@@ -109,18 +109,18 @@ def site(folder: Path, page: str) -> Path:
     return folder
 
 
-def test_a_whole_site_is_right(tmp_path: Path) -> None:
+def test_valid_site_passes(tmp_path: Path) -> None:
     assert links.check(site(tmp_path, GOOD)) == ([], 3, 1)
 
 
 @pytest.mark.parametrize("page", WRONG)
-def test_a_wrong_site_is_found(page: str, tmp_path: Path) -> None:
+def test_wrong_site_is_detected(page: str, tmp_path: Path) -> None:
     wrong, _, _ = links.check(site(tmp_path, GOOD + page))
     assert len(wrong) == 1
     assert WRONG[page] in wrong[0]
 
 
-def test_an_empty_site_is_wrong(tmp_path: Path) -> None:
+def test_empty_site_is_rejected(tmp_path: Path) -> None:
     assert links.check(tmp_path)[0]
 
 
@@ -145,7 +145,7 @@ def missing(page: str) -> set[tuple[str, str]]:
     return required() - listed
 
 
-def test_every_dependency_is_on_its_page_with_its_version() -> None:
+def test_each_dependency_is_listed_with_version() -> None:
     page = (ROOT / "internals" / "dependencies.md").read_text()
     assert missing(page) == set(), "internals/dependencies.md, the table at the top"
     version = dict(required())["aiohttp"]

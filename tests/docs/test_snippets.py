@@ -21,7 +21,7 @@ TESTS = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("page", PAGES)
-def test_every_snippet_runs(page: str, tmp_path: Path) -> None:
+def test_each_snippet_runs(page: str, tmp_path: Path) -> None:
     found = blocks(page, (ROOT / page).read_text())
     if not any(block.language != "text" for block in found):
         return
@@ -42,7 +42,7 @@ def test_code_fits_the_page(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_other_tests_run_is_named_by_them(page: str) -> None:
+def test_snippets_of_other_tests_are_referenced(page: str) -> None:
     for block in blocks(page, (ROOT / page).read_text()):
         if block.ask.named:
             comment = f"snippet: {block.ask.named} -->"
@@ -65,11 +65,11 @@ def not_installed(page: str, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_installs_the_pytest_that_it_runs(page: str) -> None:
+def test_page_that_runs_pytest_installs_it(page: str) -> None:
     assert not_installed(page, (ROOT / page).read_text()) == []
 
 
-def test_a_page_that_does_not_is_found() -> None:
+def test_page_without_pytest_install_is_detected() -> None:
     page = "```sh\npip install 'deltaloop[cli]'{}\n```\n\n```sh\npytest -k one\n```\n"
     assert not_installed("page.md", page.format(" pytest")) == []
     assert not_installed("page.md", page.format("")) == ["page.md:6: pytest"]

@@ -12,7 +12,7 @@ OBJECTS = {"workqueue": 10, "sample_controller": 3, "provisioner": 10, "replicat
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("name", NAMES)
-async def test_everything_happens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_example_completes_its_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
     lines: list[str] = []
     assert await run(name, objects=OBJECTS[name], show=lines.append) == 0, lines
@@ -24,7 +24,7 @@ async def test_everything_happens(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.real_time
-async def test_what_did_not_happen_is_said_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
     lines: list[str] = []
 

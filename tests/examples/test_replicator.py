@@ -10,7 +10,7 @@ from deltaloop.testing import Harness
 CONFIG_MAP, NAMESPACE = dl.kinds.CONFIG_MAP, dl.kinds.NAMESPACE
 
 
-async def test_copies_go_when_their_source_is_marked_no_more(deltaloop_harness: Harness) -> None:
+async def test_copies_are_deleted_if_source_is_unmarked(deltaloop_harness: Harness) -> None:
     client = deltaloop_harness.client
     await client.create(NAMESPACE, {"metadata": {"name": "a", "labels": {"copies": "yes"}}})
     await client.create(CONFIG_MAP, {"metadata": {"name": "source", "annotations": {TO: "copies=yes"}}})

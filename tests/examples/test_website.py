@@ -53,7 +53,7 @@ async def deployed() -> AsyncGenerator[tuple[dl.Client, dl.Client]]:
             yield admin, account
 
 
-async def test_the_service_account_may_do_what_the_controller_does() -> None:
+async def test_service_account_has_permissions_of_controller() -> None:
     async with deployed() as (admin, account):
         recorder = dl.EventRecorder(account, component="website-controller")
         lock = dl.LeaseLock(account, namespace="websites", name="website-controller", identity="one")
@@ -94,19 +94,19 @@ async def gone(admin: dl.Client) -> bool:
     return not [each for each in await admin.list(dl.kinds.DEPLOYMENT) if each.name == "hello"]
 
 
-def test_the_roles_are_those_that_the_command_prints() -> None:
+def test_roles_equal_generated_roles() -> None:
     command = "generate rbac examples/website/website.py --name website-controller --leader-elect"
     words = [*shlex.split(command), "--leader-election-namespace", "websites"]
     printed = CliRunner().invoke(app, words, catch_exceptions=False)
     assert printed.stdout == (FOLDER / "deploy" / "roles.yaml").read_text()
 
 
-def test_the_definition_is_the_one_that_the_class_makes() -> None:
+def test_crd_equals_generated_crd() -> None:
     printed = CliRunner().invoke(app, ["generate", "crd", "examples/website/website.py"], catch_exceptions=False)
     assert printed.stdout == (FOLDER / "crd.yaml").read_text()
 
 
-def test_the_command_line_of_the_image_is_one() -> None:
+def test_command_line_of_image_is_valid() -> None:
     entry = next(line for line in (FOLDER / "Containerfile").read_text().splitlines() if line.startswith("ENTRYPOINT"))
     command, name, *first = json.loads(entry.removeprefix("ENTRYPOINT "))
     assert (command, name) == ("deltaloop", "run")
@@ -122,7 +122,7 @@ def containers() -> list[dict[str, Any]]:
     return found
 
 
-def test_it_ends_in_good_order_before_it_is_killed() -> None:
+def test_shutdown_timeout_is_below_grace_period() -> None:
     grace = deployment()["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
     limit = next(word for word in containers()[0]["args"] if word.startswith("--shutdown-timeout="))
     assert float(limit.partition("=")[2]) < grace

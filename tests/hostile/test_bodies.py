@@ -93,7 +93,7 @@ def _name(value: object) -> str:
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 @pytest.mark.parametrize(("kind", "request_line", "status"), _REQUESTS, ids=_name)
-async def test_a_body_without_end_is_neither_unpacked_nor_read_on(
+async def test_endless_body_is_neither_decompressed_nor_read(
     kind: str, request_line: str, status: int, encoding: str, unpacking: Unpacking
 ) -> None:
     async with _server(kind) as port:
@@ -117,7 +117,7 @@ async def test_a_body_without_end_is_neither_unpacked_nor_read_on(
     assert sent < _MOST_TAKEN
 
 
-async def test_a_wrong_token_is_refused_before_the_body_and_the_client_is_not_asked_for_it() -> None:
+async def test_wrong_token_is_rejected_before_body() -> None:
     body = json.dumps(config_map("a")).encode()
     async with _server("with a token") as port:
         for token, expected in (("wrong", [b"HTTP/1.1 401"]), ("right", [b"HTTP/1.1 100", b"HTTP/1.1 201"])):
@@ -136,7 +136,7 @@ async def test_a_wrong_token_is_refused_before_the_body_and_the_client_is_not_as
             writer.transport.abort()
 
 
-async def test_a_client_that_is_still_sending_sees_why_it_is_refused() -> None:
+async def test_sending_client_receives_rejection() -> None:
     """4 MiB, which are too many, in one piece: the answer is read although not all was taken."""
     async with serving() as s:
         answer = await s.call.post(CONFIG_MAPS, {**config_map("a"), "data": {"a": "x" * 4 * 2**20}})
@@ -144,7 +144,7 @@ async def test_a_client_that_is_still_sending_sees_why_it_is_refused() -> None:
         assert answer.headers["Connection"] == "close"
 
 
-async def test_what_a_refused_request_still_sends_is_taken_and_the_connection_kept() -> None:
+async def test_body_of_rejected_request_is_drained() -> None:
     """2 MiB, as much as would be taken of somebody who may: a client that reads when it has sent all is answered."""
     async with _server("open") as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -172,7 +172,7 @@ def _trusting() -> ssl.SSLContext:
     [b"\x00\x01\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"a" * 10_000],
     ids=["no HTTP", "version", "long"],
 )
-async def test_a_request_that_cannot_be_read_is_a_line_for_debugging(
+async def test_malformed_request_is_logged_at_debug_level(
     kind: str, sent: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):

@@ -27,7 +27,7 @@ def errors(made: Scene) -> list[type[BaseException]]:
     return [type(reaction.error) for reaction in made.reactions]
 
 
-async def test_without_harm_one_list_and_one_watch_are_enough() -> None:
+async def test_informer_without_faults_needs_one_list_and_one_watch() -> None:
     async with scene() as made:
         made.server.put("object-0", "second")
         made.server.remove("object-1")
@@ -41,7 +41,7 @@ async def test_without_harm_one_list_and_one_watch_are_enough() -> None:
 # The connection
 
 
-async def test_cut_in_the_middle_of_an_object() -> None:
+async def test_cut_in_middle_of_object() -> None:
     async with scene() as made:
         stream = await made.stream()
         whole = event_line("MODIFIED", made.server.put_silently("object-0", "second"))
@@ -55,7 +55,7 @@ async def test_cut_in_the_middle_of_an_object() -> None:
         assert made.server.listed == 1, "a watch that broke resumes, it does not list again"
 
 
-async def test_the_stream_ends_in_order_in_the_middle_of_an_object() -> None:
+async def test_clean_end_in_middle_of_object() -> None:
     async with scene() as made:
         stream = await made.stream()
         whole = event_line("MODIFIED", made.server.put_silently("object-0", "second"))
@@ -70,7 +70,7 @@ async def test_the_stream_ends_in_order_in_the_middle_of_an_object() -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 3, 9, 60])
 @pytest.mark.parametrize("fault", [Cut, Reset])
-async def test_cut_in_the_middle_of_a_chunk(fault: type[Cut | Reset], at: int) -> None:
+async def test_cut_in_middle_of_chunk(fault: type[Cut | Reset], at: int) -> None:
     async with scene() as made:
         await made.stream()
         await asyncio.sleep(2.0)
@@ -81,7 +81,7 @@ async def test_cut_in_the_middle_of_a_chunk(fault: type[Cut | Reset], at: int) -
 
 
 @pytest.mark.parametrize("at", [0, 10, 100, 200, 400])
-async def test_cut_in_the_middle_of_a_list(at: int) -> None:
+async def test_cut_in_middle_of_list(at: int) -> None:
     loop = asyncio.get_running_loop()
     async with scene(wait=False) as made:
         made.relay.plan(Cut(after_bytes=at), connections=2)
@@ -92,7 +92,7 @@ async def test_cut_in_the_middle_of_a_list(at: int) -> None:
 
 
 @pytest.mark.parametrize("fault", [Stall(), HalfOpen()])
-async def test_a_stalled_stream_is_given_up_at_its_deadline(fault: RelayFault) -> None:
+async def test_stalled_stream_ends_at_deadline(fault: RelayFault) -> None:
     loop = asyncio.get_running_loop()
     async with scene() as made:
         await made.stream()
@@ -106,7 +106,7 @@ async def test_a_stalled_stream_is_given_up_at_its_deadline(fault: RelayFault) -
 
 
 @pytest.mark.parametrize("fault", [Stall(), HalfOpen()])
-async def test_a_stalled_stream_that_had_bookmarks_is_given_up_soon(fault: RelayFault) -> None:
+async def test_stalled_stream_with_bookmarks_ends_early(fault: RelayFault) -> None:
     loop = asyncio.get_running_loop()
     async with scene() as made:
         await made.stream()
@@ -121,7 +121,7 @@ async def test_a_stalled_stream_that_had_bookmarks_is_given_up_soon(fault: Relay
         assert made.server.listed == 1
 
 
-async def test_a_slow_and_late_network_is_no_fault() -> None:
+async def test_slow_network_causes_no_errors() -> None:
     async with scene(wait=False, objects=20) as made:
         made.relay.plan(Delay(seconds=2.0), Throttle(bytes_per_second=2000), connections=None)
         await made.settled()
@@ -131,7 +131,7 @@ async def test_a_slow_and_late_network_is_no_fault() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 3, 8, 16])
-async def test_flipped_bits_in_framing_and_in_an_event_are_found(at: int) -> None:
+async def test_corrupted_framing_and_events_are_detected(at: int) -> None:
     async with scene() as made:
         await made.stream()
         await asyncio.sleep(2.0)
@@ -141,7 +141,7 @@ async def test_flipped_bits_in_framing_and_in_an_event_are_found(at: int) -> Non
         await made.settled()
 
 
-async def test_flipped_bits_that_make_text_unreadable_are_answered_with_a_list() -> None:
+async def test_undecodable_event_causes_list() -> None:
     async with scene() as made:
         await made.stream()
         await asyncio.sleep(2.0)
@@ -183,7 +183,7 @@ async def test_connection_refused_from_the_beginning() -> None:
 # What the server says
 
 
-async def test_expired_in_the_middle_of_a_paged_list() -> None:
+async def test_expired_token_in_paged_list() -> None:
     async with scene(page_size=2, objects=5, wait=False) as made:
         made.server.lists.extend([page(made, 2), status_reply(410, "Expired", message="the token has expired")])
         await made.settled()
@@ -200,7 +200,7 @@ def page(made: Scene, size: int) -> Reply:
     return Reply(200, json.dumps(fields).encode())
 
 
-async def test_expired_as_an_event() -> None:
+async def test_expired_error_event() -> None:
     async with scene() as made:
         stream = await made.stream()
         await asyncio.sleep(2.0)
@@ -228,7 +228,7 @@ async def test_expired_when_a_watch_resumes() -> None:
 
 @pytest.mark.parametrize("code", [429, 500, 503])
 @pytest.mark.parametrize("retry_after", [None, 7])
-async def test_refusals_of_lists(code: int, retry_after: int | None) -> None:
+async def test_rejected_lists_are_retried(code: int, retry_after: int | None) -> None:
     async with scene(wait=False) as made:
         made.server.lists.extend([status_reply(code, retry_after=retry_after)] * 3)
         await made.settled()
@@ -240,7 +240,7 @@ async def test_refusals_of_lists(code: int, retry_after: int | None) -> None:
 
 @pytest.mark.parametrize("code", [429, 500, 503])
 @pytest.mark.parametrize("retry_after", [None, 7])
-async def test_refusals_of_watches(code: int, retry_after: int | None) -> None:
+async def test_rejected_watches_are_retried(code: int, retry_after: int | None) -> None:
     async with scene(wait=False) as made:
         made.server.watch_answers.extend([status_reply(code, retry_after=retry_after)] * 3)
         await made.settled()
@@ -253,7 +253,7 @@ async def test_refusals_of_watches(code: int, retry_after: int | None) -> None:
 
 
 @pytest.mark.parametrize("code", [429, 500])
-async def test_refusals_as_events(code: int) -> None:
+async def test_error_events_are_retried(code: int) -> None:
     async with scene() as made:
         stream = await made.stream()
         await asyncio.sleep(2.0)
@@ -283,7 +283,7 @@ async def test_html_instead_of_a_watch(status: int) -> None:
         assert "DOCTYPE" not in str(made.reactions[0].error)
 
 
-async def test_an_answer_that_is_no_answer() -> None:
+async def test_malformed_list_responses() -> None:
     async with scene(wait=False) as made:
         made.server.lists.extend([Reply(200, b""), Reply(200, b"null"), Reply(200, b"{}"), Reply(200, b'{"items":7}')])
         await made.settled()
@@ -328,7 +328,7 @@ BAD_OBJECTS = [
 
 
 @pytest.mark.parametrize("bad", BAD_OBJECTS)
-async def test_an_event_that_cannot_be_read_between_good_ones(bad: bytes) -> None:
+async def test_malformed_event_between_valid_events(bad: bytes) -> None:
     async with scene() as made:
         stream = await made.stream()
         await asyncio.sleep(2.0)
@@ -340,7 +340,7 @@ async def test_an_event_that_cannot_be_read_between_good_ones(bad: bytes) -> Non
         assert made.reactions[0].delay >= 0.8
 
 
-async def test_an_event_without_a_name_is_passed_over() -> None:
+async def test_event_without_name_is_skipped() -> None:
     async with scene() as made:
         stream = await made.stream()
         stream.chunk(b'{"type":"ADDED","object":{"metadata":{}}}\n')
@@ -350,7 +350,7 @@ async def test_an_event_without_a_name_is_passed_over() -> None:
         assert made.informer.statistics().skipped == 1
 
 
-async def test_duplicated_and_reordered_events_are_mended_by_the_next_list() -> None:
+async def test_next_list_corrects_duplicated_and_reordered_events() -> None:
     async with scene() as made:
         stream = await made.stream()
         first = made.server.put("object-0", "second")
@@ -369,7 +369,7 @@ async def test_duplicated_and_reordered_events_are_mended_by_the_next_list() -> 
         await made.settled()
 
 
-async def test_an_object_deleted_and_made_again_while_nobody_watched() -> None:
+async def test_object_recreated_without_watch() -> None:
     async with scene() as made:
         await asyncio.sleep(2.0)
         made.relay.refuse()
@@ -400,7 +400,7 @@ async def bookmarks_only(*, minutes: int) -> None:
         assert seen[-1] > 100, "a watch begins where the last bookmark was"
 
 
-async def test_streams_that_end_at_once() -> None:
+async def test_streams_that_end_immediately() -> None:
     async with scene() as made:
         for number in range(8):
             stream = await made.stream()
@@ -419,7 +419,7 @@ def reset_counter(made: Scene) -> None:
         made.server.put(name, "reborn")
 
 
-async def test_a_server_whose_counter_was_reset_and_that_says_so() -> None:
+async def test_server_with_reset_counter_and_error() -> None:
     async with scene() as made:
         await asyncio.sleep(2.0)
         made.relay.inject(Reset())
@@ -429,7 +429,7 @@ async def test_a_server_whose_counter_was_reset_and_that_says_so() -> None:
 
 
 @pytest.mark.parametrize("watch_list", [False, True])
-async def test_a_server_whose_counter_was_reset_and_that_does_not_say_so(watch_list: bool) -> None:
+async def test_server_with_reset_counter_without_error(watch_list: bool) -> None:
     async with scene(watch_list=watch_list) as made:
         made.server.is_silent_about_the_future = True
         await asyncio.sleep(2.0)
@@ -439,7 +439,7 @@ async def test_a_server_whose_counter_was_reset_and_that_does_not_say_so(watch_l
         assert ("delete", "object-1") in made.recorder.calls
 
 
-async def test_an_object_in_a_list_that_cannot_be_read_is_left_out() -> None:
+async def test_malformed_object_in_list_is_skipped() -> None:
     async with scene(wait=False) as made:
         items = [*made.server.objects.values()]
         fields = {
@@ -462,7 +462,7 @@ async def test_a_streamed_list_is_one_request_for_list_and_watch() -> None:
         assert made.reactions == []
 
 
-async def test_a_streamed_list_that_never_says_where_it_ends_is_given_up() -> None:
+async def test_streamed_list_without_end_falls_back_to_pages() -> None:
     loop = asyncio.get_running_loop()
     async with scene(watch_list=True, wait=False) as made:
         made.server.watch_list = WatchList.UNENDING
@@ -472,7 +472,7 @@ async def test_a_streamed_list_that_never_says_where_it_ends_is_given_up() -> No
         assert len(made.reactions) == 1
 
 
-async def test_a_server_that_does_not_stream_lists_is_asked_for_pages() -> None:
+async def test_server_without_streamed_lists_gets_paged_lists() -> None:
     async with scene(watch_list=True, wait=False) as made:
         made.server.watch_list = WatchList.REFUSED
         await made.settled()
@@ -482,7 +482,7 @@ async def test_a_server_that_does_not_stream_lists_is_asked_for_pages() -> None:
 
 @pytest.mark.parametrize("at", [0, 50, 150, 400, 700])
 @pytest.mark.parametrize("fault", [Cut, Reset])
-async def test_a_streamed_list_that_is_cut_begins_again(fault: type[Cut | Reset], at: int) -> None:
+async def test_cut_streamed_list_is_repeated(fault: type[Cut | Reset], at: int) -> None:
     async with scene(watch_list=True, wait=False) as made:
         made.relay.plan(fault(after_bytes=at), connections=2)
         await made.settled()
@@ -490,7 +490,7 @@ async def test_a_streamed_list_that_is_cut_begins_again(fault: type[Cut | Reset]
 
 
 @pytest.mark.parametrize("fault", [Stall(after_bytes=400), HalfOpen(after_bytes=400)])
-async def test_a_streamed_list_that_stalls_is_given_up(fault: RelayFault) -> None:
+async def test_stalled_streamed_list_is_replaced(fault: RelayFault) -> None:
     loop = asyncio.get_running_loop()
     async with scene(watch_list=True, wait=False) as made:
         made.relay.plan(fault)
@@ -499,13 +499,13 @@ async def test_a_streamed_list_that_stalls_is_given_up(fault: RelayFault) -> Non
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
-async def test_refusals_of_streamed_lists(code: int) -> None:
+async def test_rejected_streamed_lists_are_retried(code: int) -> None:
     async with scene(watch_list=True, wait=False) as made:
         made.server.watch_answers.extend([status_reply(code)] * 3)
         await made.settled()
 
 
-async def test_an_expired_watch_streams_the_list_again() -> None:
+async def test_expired_watch_repeats_streamed_list() -> None:
     async with scene(watch_list=True) as made:
         stream = await made.stream()
         await asyncio.sleep(2.0)
@@ -518,7 +518,7 @@ async def test_an_expired_watch_streams_the_list_again() -> None:
         assert {asked.verb for asked in made.server.asked} <= {"watch", "probe"}
 
 
-async def test_requests_go_one_way_too() -> None:
+async def test_faults_on_requests_only() -> None:
     async with scene(wait=False) as made:
         made.relay.plan(Cut(after_bytes=20, direction=Direction.TO_SERVER), connections=1)
         made.relay.plan(Stall(direction=Direction.TO_SERVER), connections=1)

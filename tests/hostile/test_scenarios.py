@@ -22,6 +22,6 @@ def authority() -> Authority:
 
 
 @pytest.mark.parametrize("name", by_day(SCENARIOS, ["cut mid-object", "410 as an event"]))
-async def test_over_tls(name: str, authority: Authority) -> None:
+async def test_hostile_scenarios_over_tls(name: str, authority: Authority) -> None:
     with played_as(Variant(authority, QueueKind.REAL_FIFO)), nothing_kept():
         await SCENARIOS[name]()

@@ -36,7 +36,7 @@ def numbers(registry: CollectorRegistry) -> dict[str, float]:
     return {name: number for name, number in samples(registry).items() if "_bucket" not in name}
 
 
-def test_names_kinds_and_labels() -> None:
+def test_informer_metrics_have_documented_names_types_and_labels() -> None:
     registry = CollectorRegistry()
     hooks: Hooks = InformerMetrics(registry=registry)
     hooks.started("v1/Pod", levels=lambda: LEVELS)
@@ -95,15 +95,13 @@ def test_names_kinds_and_labels() -> None:
 @pytest.mark.parametrize(
     ("seconds", "events", "short"), [(0.99, 0, 1), (1.0, 0, 0), (0.99, 1, 0)], ids=["short", "long", "not in vain"]
 )
-def test_a_short_watch_is_one_that_ended_within_a_second_and_brought_nothing(
-    seconds: float, events: int, short: int
-) -> None:
+def test_short_watch_ends_within_a_second_without_events(seconds: float, events: int, short: int) -> None:
     registry = CollectorRegistry()
     InformerMetrics(registry=registry).watch_ended("a", seconds=seconds, events=events)
     assert numbers(registry)['reflector_short_watches_total{name="a"}'] == short
 
 
-def test_informers_of_one_name_share_their_numbers() -> None:
+def test_informers_with_equal_names_share_metrics() -> None:
     registry = CollectorRegistry()
     metrics = InformerMetrics(registry=registry)
     other = msgspec.structs.replace(
@@ -133,14 +131,14 @@ def test_informers_of_one_name_share_their_numbers() -> None:
     assert numbers(registry) == {}
 
 
-def test_a_version_longer_than_a_float_shows_its_last_15_digits() -> None:
+def test_long_resource_version_shows_last_15_digits() -> None:
     registry = CollectorRegistry()
     metrics = InformerMetrics(registry=registry)
     metrics.started("a", levels=lambda: msgspec.structs.replace(LEVELS, resource_version="98765432109876543210"))
     assert numbers(registry)['informer_store_resource_version{name="a"}'] == 432109876543210
 
 
-def test_what_is_removed_is_gone_and_the_rest_stays() -> None:
+def test_removed_metrics_disappear_and_others_stay() -> None:
     registry = CollectorRegistry()
     metrics = InformerMetrics(registry=registry)
     for name in ("a", "b"):
@@ -152,7 +150,7 @@ def test_what_is_removed_is_gone_and_the_rest_stays() -> None:
     assert numbers(registry)['reflector_watches_total{name="b"}'] == 1
 
 
-async def test_an_informer_is_measured_from_start_to_end() -> None:
+async def test_informer_metrics_cover_whole_lifetime() -> None:
     registry = CollectorRegistry()
     source = FakeSource(list_delay=2.0)
     source.list_faults.append(refused())
@@ -187,7 +185,7 @@ async def test_an_informer_is_measured_from_start_to_end() -> None:
 
 
 @pytest.mark.real_time
-async def test_against_the_embedded_server() -> None:
+async def test_informer_metrics_with_embedded_server() -> None:
     registry = CollectorRegistry()
     options = InformerOptions(
         metrics=InformerMetrics(registry=registry), reflector=ReflectorOptions(detect_restore=False)

@@ -22,7 +22,7 @@ HISTOGRAMS = ["rest_client_request_duration_seconds", "rest_client_rate_limiter_
 CM = resource_kinds.CONFIG_MAP
 
 
-def test_names_kinds_and_labels_are_upstreams() -> None:
+def test_client_metrics_have_names_types_and_labels_of_client_go() -> None:
     registry = CollectorRegistry()
     hooks: ClientMetrics = RestClientMetrics(registry=registry)
     hooks.request_done(code="200", method="GET", host="h:1")
@@ -46,7 +46,7 @@ def test_names_kinds_and_labels_are_upstreams() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "bound"), [(0.0, 0), (0.005, 0), (0.0051, 1), (60.0, 11), (61.0, 12)])
-def test_a_bucket_holds_its_upper_bound(seconds: float, bound: int) -> None:
+def test_bucket_includes_upper_bound(seconds: float, bound: int) -> None:
     registry = CollectorRegistry()
     metrics = RestClientMetrics(registry=registry)
     metrics.request_duration(seconds, verb="GET", host="h")
@@ -57,7 +57,7 @@ def test_a_bucket_holds_its_upper_bound(seconds: float, bound: int) -> None:
         assert counts == [0.0] * bound + [1.0] * (len(BOUNDS) - bound)
 
 
-async def test_repeats_waits_and_failures_in_virtual_time() -> None:
+async def test_retries_waits_and_failures_are_counted() -> None:
     registry = CollectorRegistry()
     options = ClientOptions(metrics=RestClientMetrics(registry=registry), qps=1.0, burst=1)
     busy = json_answer({}, status=429, headers=[("Retry-After", "1")])
@@ -85,7 +85,7 @@ async def test_repeats_waits_and_failures_in_virtual_time() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_client_of_the_embedded_server_gives_exact_numbers_and_names_no_object() -> None:
+async def test_client_metrics_are_exact_and_contain_no_object_names() -> None:
     registry = CollectorRegistry()
     options = ClientOptions(metrics=RestClientMetrics(registry=registry), qps=1000.0, burst=100)
     names = [f"planted-{number}" for number in range(20)]
@@ -119,7 +119,7 @@ async def test_a_client_of_the_embedded_server_gives_exact_numbers_and_names_no_
     assert "default" not in text(registry)
 
 
-def test_codes_that_are_none_share_one_label() -> None:
+def test_invalid_status_codes_share_one_label() -> None:
     registry = CollectorRegistry()
     metrics = RestClientMetrics(registry=registry)
     for code in ["0", "-1", "99", "600", "1000", "٢٠٠", "", "planted", *map(str, range(10_000, 10_100))]:
@@ -135,7 +135,7 @@ def test_codes_that_are_none_share_one_label() -> None:
     }
 
 
-def test_a_registry_takes_one_adapter_until_it_is_closed() -> None:
+def test_registry_accepts_one_adapter_until_close() -> None:
     registry = CollectorRegistry()
     first = RestClientMetrics(registry=registry)
     with pytest.raises(ValueError, match="rest_client_requests"):

@@ -94,7 +94,7 @@ def metrics() -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize(("title", "query"), QUERIES)
-def test_a_query_asks_for_what_there_is(title: str, query: str, metrics: dict[str, set[str]]) -> None:
+def test_dashboard_queries_use_existing_metrics(title: str, query: str, metrics: dict[str, set[str]]) -> None:
     asked = NAME.findall(query)
     assert asked, title
     grouped = {label.strip() for labels in re.findall(r"by \(([^)]*)\)", query) for label in labels.split(",")}
@@ -106,11 +106,11 @@ def test_a_query_asks_for_what_there_is(title: str, query: str, metrics: dict[st
         assert labels | grouped <= metrics[name] | {"pod", "namespace", "instance"}, title
 
 
-def test_the_names_and_labels_are_controller_runtimes(metrics: dict[str, set[str]]) -> None:
+def test_metrics_have_names_and_labels_of_controller_runtime(metrics: dict[str, set[str]]) -> None:
     assert {name: metrics.get(name) for name in UPSTREAM} == UPSTREAM
 
 
-def test_each_subject_has_its_panels() -> None:
+def test_dashboard_covers_all_subjects() -> None:
     asked = {name for _, query in QUERIES for name in NAME.findall(query)}
     assert asked >= {
         "controller_runtime_reconcile_total",
@@ -128,7 +128,7 @@ def test_each_subject_has_its_panels() -> None:
     }
 
 
-def test_panels_have_names_and_places_of_their_own() -> None:
+def test_panels_have_unique_names_and_positions() -> None:
     panels = DASHBOARD["panels"]
     assert len({panel["id"] for panel in panels}) == len({panel["title"] for panel in panels}) == len(panels)
     taken: set[tuple[int, int]] = set()

@@ -17,7 +17,7 @@ STATUS = 'leader_election_master_status{name="n"}'
 SLOW = 'leader_election_slowpath_total{name="n"}'
 
 
-def test_names_kinds_and_the_label_are_upstreams() -> None:
+def test_metrics_have_names_types_and_label_of_client_go() -> None:
     registry = CollectorRegistry()
     hooks: LeaderElectionMetrics = LeaderMetrics(registry=registry)
     assert kinds(registry) == {
@@ -34,7 +34,7 @@ def test_names_kinds_and_the_label_are_upstreams() -> None:
     assert samples(registry) == {STATUS: 1, SLOW: 2, 'leader_election_master_status{name="m"}': 0}
 
 
-async def test_an_elector_gives_exact_numbers() -> None:
+async def test_elector_metrics_are_exact() -> None:
     registry = CollectorRegistry()
     metrics = LeaderMetrics(registry=registry)
     elector, client = make(FakeServer(), metrics=metrics, config=LeaderElectionConfig(name="n"))
@@ -47,7 +47,7 @@ async def test_an_elector_gives_exact_numbers() -> None:
     assert samples(registry) == {STATUS: 0, SLOW: 1}
 
 
-def test_a_registry_takes_one_adapter_until_it_is_closed() -> None:
+def test_registry_accepts_one_adapter_until_close() -> None:
     registry = CollectorRegistry()
     first = LeaderMetrics(registry=registry)
     with pytest.raises(ValueError, match="leader_election_master_status"):

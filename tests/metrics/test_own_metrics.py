@@ -49,11 +49,11 @@ def page_of(metrics: ProgramMetrics) -> str:
         ("unknown", ("x",)),
     ],
 )
-def test_a_family_takes_the_names_that_it_would_take_in_one_registry(kind: str, names: tuple[str, ...]) -> None:
+def test_metric_family_reserves_names_like_prometheus_client(kind: str, names: tuple[str, ...]) -> None:
     assert names_of_family("x", kind) == names
 
 
-def test_names_are_taken_once_and_all_or_none() -> None:
+def test_names_are_reserved_together_or_not_at_all() -> None:
     taken: dict[str, str] = {}
     assert take_names(taken, "first", ["a", "a_total"]) is None
     assert take_names(taken, "second", ["b", "a_total"]) == Collision("a_total", "first")
@@ -62,7 +62,7 @@ def test_names_are_taken_once_and_all_or_none() -> None:
     assert taken == {"a": "first", "a_total": "first", "b": "third"}
 
 
-def test_all_types_of_prometheus_client_are_on_one_valid_page() -> None:
+def test_page_contains_all_metric_types() -> None:
     mine, other = CollectorRegistry(), CollectorRegistry(target_info={"version": "1"})
     Counter("my_backups", "Backups", ["result"], registry=mine).labels("success").inc()
     Gauge("my_size", "Size", registry=mine).set(7)
@@ -82,7 +82,7 @@ def test_all_types_of_prometheus_client_are_on_one_valid_page() -> None:
         assert line in page.splitlines()
 
 
-def test_the_default_registry_is_served_unless_told_otherwise(caplog: pytest.LogCaptureFixture) -> None:
+def test_default_registry_is_served_by_default(caplog: pytest.LogCaptureFixture) -> None:
     own = Counter("my_default", "In the default registry")
     try:
         page = page_of(ProgramMetrics())
@@ -104,7 +104,7 @@ def test_the_default_registry_is_served_unless_told_otherwise(caplog: pytest.Log
         ("my_jobs", "Gauge 'my_jobs_total'"),
     ],
 )
-def test_a_name_that_is_taken_is_refused_at_the_start_with_both_named(name: str, says: str) -> None:
+def test_duplicate_metric_name_is_rejected_at_start(name: str, says: str) -> None:
     first, second = CollectorRegistry(), CollectorRegistry()
     Gauge("my_jobs_total", "Jobs", registry=first)
     Counter(name, "Taken", registry=second)
@@ -113,7 +113,7 @@ def test_a_name_that_is_taken_is_refused_at_the_start_with_both_named(name: str,
     assert f"Counter '{name}' of the program and in {says}." in str(raised.value)
 
 
-def test_a_name_that_is_taken_later_is_left_out_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_later_duplicate_metric_name_is_omitted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     mine = CollectorRegistry()
     metrics = ProgramMetrics(registries=[mine])
     metrics.controllers.active_workers("maps", 2)
@@ -131,9 +131,7 @@ def test_a_name_that_is_taken_later_is_left_out_and_logged_once(caplog: pytest.L
 
 
 @pytest.mark.parametrize("broken", [lambda: 1 / 0, lambda: "no number"])
-def test_a_metric_that_raises_is_named_and_takes_no_other_with_it(
-    broken: object, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failing_metric_is_omitted_and_logged(broken: object, caplog: pytest.LogCaptureFixture) -> None:
     mine = CollectorRegistry()
     Gauge("my_first", "Fine", registry=mine).set(1)
     Gauge("my_broken", "Raises", registry=mine).set_function(broken)  # type: ignore[arg-type]

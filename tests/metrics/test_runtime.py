@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from deltaloop.metrics import ReconcileMetrics
 
 
-def test_numbers_come_out_under_upstreams_names() -> None:
+def test_reconcile_metrics_have_names_of_controller_runtime() -> None:
     registry = CollectorRegistry()
     metrics = ReconcileMetrics(registry=registry)
     assert metrics.queue("maps") is None

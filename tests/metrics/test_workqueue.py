@@ -17,7 +17,7 @@ from tests.metrics.scraping import kinds, samples
 BOUNDS = ["1e-08", "1e-07", "1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1", "1.0", "10.0", "+Inf"]
 
 
-def test_names_kinds_and_the_label_are_upstreams() -> None:
+def test_metrics_have_names_types_and_label_of_client_go() -> None:
     registry = CollectorRegistry()
     WorkQueueMetrics(registry=registry).queue("pods")
     assert kinds(registry) == {
@@ -40,7 +40,7 @@ def test_names_kinds_and_the_label_are_upstreams() -> None:
 
 
 @pytest.mark.parametrize("what", ["queue", "work"])
-def test_buckets_are_upstreams(what: str) -> None:
+def test_buckets_equal_buckets_of_client_go(what: str) -> None:
     registry = CollectorRegistry()
     WorkQueueMetrics(registry=registry).queue("pods")
     name = f"workqueue_{what}_duration_seconds"
@@ -49,7 +49,7 @@ def test_buckets_are_upstreams(what: str) -> None:
     assert found == [*buckets, f'{name}_count{{name="pods"}}', f'{name}_sum{{name="pods"}}']
 
 
-async def test_a_queue_in_use_gives_exact_numbers() -> None:
+async def test_queue_metrics_are_exact() -> None:
     registry = CollectorRegistry()
     metrics = WorkQueueMetrics(registry=registry)
     queue = DelayingQueue[str](name="pods", metrics=metrics.queue("pods"))
@@ -80,7 +80,7 @@ async def test_a_queue_in_use_gives_exact_numbers() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "bound"), [(0.0, 0), (1e-8, 0), (1.1e-8, 1), (0.1, 7), (10.0, 9), (11.0, 10)])
-def test_a_bucket_holds_its_upper_bound(seconds: float, bound: int) -> None:
+def test_bucket_includes_upper_bound(seconds: float, bound: int) -> None:
     registry = CollectorRegistry()
     WorkQueueMetrics(registry=registry).queue("pods").work_duration(seconds)
     shown = samples(registry)
@@ -88,7 +88,7 @@ def test_a_bucket_holds_its_upper_bound(seconds: float, bound: int) -> None:
     assert counts == [0.0] * bound + [1.0] * (len(BOUNDS) - bound)
 
 
-def test_queues_have_numbers_of_their_own_and_one_name_shares_them() -> None:
+def test_queues_with_equal_names_share_metrics() -> None:
     registry = CollectorRegistry()
     metrics = WorkQueueMetrics(registry=registry)
     hooks: QueueMetrics = metrics.queue("a")
@@ -104,7 +104,7 @@ def test_queues_have_numbers_of_their_own_and_one_name_shares_them() -> None:
         metrics.queue("")
 
 
-def test_a_registry_takes_one_adapter_until_it_is_closed() -> None:
+def test_registry_accepts_one_adapter_until_close() -> None:
     registry = CollectorRegistry()
     first = WorkQueueMetrics(registry=registry)
     with pytest.raises(ValueError, match="workqueue_depth"):
@@ -114,7 +114,7 @@ def test_a_registry_takes_one_adapter_until_it_is_closed() -> None:
 
 
 @pytest.mark.parametrize("name", ["LeaderMetrics", "RestClientMetrics", "WorkQueueMetrics"])
-def test_without_the_extra_the_error_names_it(name: str) -> None:
+def test_missing_extra_error_contains_name_of_extra(name: str) -> None:
     script = f"""
 import sys
 sys.modules["prometheus_client"] = None

@@ -73,7 +73,7 @@ def test_canonical_form_has_equal_amount() -> None:
         ("_thousands", lambda nanos, *, last: (nanos // 1000, -2)),
     ],
 )
-def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantity, part, broken)
     with pytest.raises((AssertionError, MalformedQuantityError, ExceptionGroup)):
         check_quantities()

@@ -14,14 +14,14 @@ OF_ALL = pytest.mark.parametrize("bug", by_day(BUGS, ONE_OF_EACH_PATTERN), ids=l
 
 
 @OF_ALL
-def test_a_schedule_shows_it(bug: Bug) -> None:
+def test_schedule_reproduces_bug(bug: Bug) -> None:
     failure = Simulation(bug.scenario(mended=False)).replay(parse_schedule(bug.replay))
     assert failure is not None
     assert not failure.run.unused_faults
 
 
 @OF_ALL
-def test_what_is_mended_comes_through(bug: Bug) -> None:
+def test_fixed_program_passes(bug: Bug) -> None:
     failure = Simulation(bug.scenario(mended=True)).replay(parse_schedule(bug.replay))
     assert failure is None, str(failure)
 
@@ -33,20 +33,20 @@ def test_what_is_mended_comes_through(bug: Bug) -> None:
         ("zookeeper-314", "stale:create:configmaps:6:5,server-error:delete:configmaps:3"),
     ],
 )
-def test_what_was_found_in_the_runtime_by_them_stays_mended(name: str, faults: str) -> None:
+def test_fixed_runtime_bugs_stay_fixed(name: str, faults: str) -> None:
     """A deletion of unknown outcome made the successor visible to a program whose cache showed the past."""
     (bug,) = [bug for bug in BUGS if bug.name == name]
     assert Simulation(bug.scenario(mended=True)).replay(parse_schedule(faults)) is None
 
 
-def test_reports_are_named_once() -> None:
+def test_bug_reports_are_unique() -> None:
     assert len({bug.link for bug in BUGS}) == len({bug.name for bug in BUGS}) == len(BUGS)
     assert {bug.pattern for bug in BUGS} == {"intermediate", "stale", "unobserved"}
 
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_the_table_says_what_was_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bug_table_contains_result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["bugs", "rabbitmq-782", "--runs", "15"])
     assert main() == 0
     _, line = capsys.readouterr().out.splitlines()

@@ -52,7 +52,7 @@ async def a_guest_comes_and_goes(world: Harness) -> None:
     await world.settled()
 
 
-def test_a_crash_between_two_changes_of_others_is_found() -> None:
+def test_crash_between_foreign_changes_is_found() -> None:
     """Nothing is written while the guest is there: before and after the writes around it, a crash does no harm."""
     report = Simulation(a_guest_comes_and_goes, SimulationOptions(faults=CRASHES, combinations=False)).explore()
     assert [failure.replay for failure in report.failures] == ["crash-later:create:configmaps:1:1"]
@@ -61,7 +61,7 @@ def test_a_crash_between_two_changes_of_others_is_found() -> None:
     assert not report.unused_faults
 
 
-def test_a_crash_that_never_came_is_told() -> None:
+def test_unused_crash_is_reported() -> None:
     run = Simulation(a_guest_comes_and_goes).run(parse_schedule("crash-later:create:configmaps:3:1"))
     assert [str(name) for name in run.unused_faults] == ["3rd create of configmaps"]
 
@@ -95,7 +95,7 @@ async def stays_open(world: Harness) -> None:
 
 
 @pytest.mark.nightly
-def test_a_crash_at_any_await_goes_as_one_at_a_write() -> None:
+def test_crash_at_any_await_matches_crash_at_write() -> None:
     named = Simulation(stays_open)
     writes = [f"{side}:create:configmaps:{number}" for number in (1, 2, 3) for side in ("crash-before", "crash-after")]
     known = [after_the_crash(named.run(parse_schedule(schedule))) for schedule in writes]

@@ -51,13 +51,13 @@ def seen(seed: int, now: float = 5.0) -> list[Any]:
 
 
 @pytest.mark.real_time
-def test_one_seed_decides_all_of_it() -> None:
+def test_seed_determines_random_values() -> None:
     assert seen(1) == seen(1)
     assert not {*map(str, seen(1)[:6])} & {*map(str, seen(2)[:6])}
 
 
 @pytest.mark.real_time
-def test_time_is_the_clock_s() -> None:
+def test_time_functions_use_virtual_clock() -> None:
     instant = dt.datetime(2026, 1, 1, 0, 0, 5, tzinfo=dt.UTC)
     *_, wall, nanoseconds, monotonic, imported, of_the_system, running, aware, naive, day, ours = seen(1)
     assert (of_the_system, running) == (EPOCH + 5, 5_000_000_000)
@@ -68,16 +68,14 @@ def test_time_is_the_clock_s() -> None:
 
 
 @pytest.mark.real_time
-def test_the_processor_s_time_is_what_it_was() -> None:
+def test_cpu_time_is_real() -> None:
     with deterministic(1, clock=lambda: 1e9, epoch=EPOCH):
         assert time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID) < 1e9
         assert time.clock_gettime(time.pthread_getcpuclockid(threading.get_ident())) < 1e9
 
 
 @pytest.mark.real_time
-def test_what_a_module_draws_when_it_is_imported_shifts_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_values_of_import_do_not_shift_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "draws_at_once.py").write_text("import uuid\n\ndrawn = uuid.uuid4()\n")
     monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
 
@@ -90,7 +88,7 @@ def test_what_a_module_draws_when_it_is_imported_shifts_nothing(
 
 
 @pytest.mark.real_time
-def test_afterwards_all_is_as_it_was() -> None:
+def test_determinism_restores_functions() -> None:
     state, real = random.getstate(), (time.time, time.sleep, os.urandom, dt.datetime, wall_time)
     seen(1)
     assert random.getstate() == state
@@ -101,7 +99,7 @@ def test_afterwards_all_is_as_it_was() -> None:
 
 
 @pytest.mark.real_time
-def test_dates_that_were_made_before_are_dates_still() -> None:
+def test_earlier_dates_remain_valid() -> None:
     before = dt.datetime(2026, 1, 1)
     with deterministic(1, clock=lambda: 0.0, epoch=EPOCH):
         assert isinstance(before, dt.datetime)
@@ -113,7 +111,7 @@ def test_dates_that_were_made_before_are_dates_still() -> None:
 
 
 @pytest.mark.real_time
-def test_a_name_that_a_module_got_since_the_last_run_is_replaced_too() -> None:
+def test_new_module_names_are_replaced() -> None:
     module = sys.modules[__name__]
     with deterministic(1, clock=lambda: 5.0, epoch=EPOCH):
         pass
@@ -125,7 +123,7 @@ def test_a_name_that_a_module_got_since_the_last_run_is_replaced_too() -> None:
         delattr(module, "since_then")
 
 
-def test_only_one_at_a_time_decides_for_a_process() -> None:
+def test_second_simulation_in_process_is_rejected() -> None:
     def other() -> None:
         with pytest.raises(SimulationRunningError):
             seen(2)
@@ -147,17 +145,17 @@ def test_only_one_at_a_time_decides_for_a_process() -> None:
         (sys.modules[deterministic.__module__], False),
     ],
 )
-def test_what_is_looked_at_is_neither_installed_nor_ours(module: Any, *, is_the_program_s: bool) -> None:
+def test_only_modules_of_program_are_under_test(module: Any, *, is_the_program_s: bool) -> None:
     assert is_under_test(module.__file__) is is_the_program_s
 
 
-def test_a_package_whose_name_begins_with_ours_is_a_program_s_own() -> None:
+def test_package_with_similar_name_is_under_test() -> None:
     ours = Path(sys.modules["deltaloop"].__file__ or "").parent
     assert not is_under_test(str(ours / "kinds.py"))
     assert is_under_test(str(ours.with_name("deltaloop_operators") / "main.py"))
 
 
-def test_a_sleep_takes_no_time() -> None:
+def test_sleep_takes_no_time() -> None:
     with deterministic(1, clock=lambda: 0.0, epoch=EPOCH):
         time.sleep(3600)
         with pytest.raises(ValueError, match="non-negative"):
@@ -177,7 +175,7 @@ NEVER_EQUAL = NeverEqual()
 
 
 @pytest.mark.real_time
-def test_what_a_module_holds_is_not_compared() -> None:
+def test_module_values_are_not_compared() -> None:
     with deterministic(1, clock=lambda: 0.0, epoch=EPOCH):
         assert wall_time() == EPOCH
         assert isinstance(NEVER_EQUAL, NeverEqual)

@@ -70,7 +70,7 @@ def simulation_of(*, mended: bool) -> Simulation:
 
 
 @pytest.mark.nightly
-def test_what_is_left_over_of_a_second_life_is_found_in_a_scenario_that_was_made() -> None:
+def test_leftover_after_restart_is_found_by_generated_scenario() -> None:
     report = simulation_of(mended=False).explore()
     (failure,) = report.failures
     assert [(problem.oracle, str(problem)) for problem in failure.problems] == [
@@ -88,7 +88,7 @@ def test_what_is_left_over_of_a_second_life_is_found_in_a_scenario_that_was_made
 
 
 @pytest.mark.nightly
-def test_a_program_that_writes_down_what_it_draws_raises_no_alarm() -> None:
+def test_program_that_stores_random_name_has_no_failures() -> None:
     simulation = simulation_of(mended=True)
     assert not simulation.explore().failures
     ends = [simulation.run(parse_schedule(text)).end for text in ("", "crash-before:patch:caches.example.com/status:2")]

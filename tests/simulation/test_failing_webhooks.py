@@ -93,9 +93,7 @@ AWAY, SLOW, WRONG = FaultKind.WEBHOOK_UNAVAILABLE, FaultKind.WEBHOOK_TIMEOUT, Fa
         (tries_until_it_is_done, check, set[FaultKind]()),
     ],
 )
-def test_seeded_bugs_are_found_by_the_faults_that_show_them(
-    bug: Reconcile, webhook: Any, found_by: set[FaultKind]
-) -> None:
+def test_seeded_bugs_are_found_by_expected_faults(bug: Reconcile, webhook: Any, found_by: set[FaultKind]) -> None:
     simulation = Simulation(scenario_of(bug, webhook))
     found = {
         kind: failure
@@ -109,7 +107,7 @@ def test_seeded_bugs_are_found_by_the_faults_that_show_them(
 @pytest.mark.parametrize(
     ("fault", "code", "first", "last"), [(AWAY, 500, 0, 60), (SLOW, 500, 5, 60), (WRONG, 403, 0, 60)]
 )
-def test_every_fault_bites_for_half_a_minute(fault: FaultKind, code: int, first: float, last: float) -> None:
+def test_webhook_fault_lasts_half_a_minute(fault: FaultKind, code: int, first: float, last: float) -> None:
     answered: list[float] = []
 
     async def notes(request: dl.Request, ctx: dl.Context) -> None:
@@ -129,7 +127,7 @@ def test_every_fault_bites_for_half_a_minute(fault: FaultKind, code: int, first:
     assert 30 <= run.writes[-1].at < last
 
 
-def test_a_refusal_is_told_to_come_from_the_webhook() -> None:
+def test_rejection_message_contains_webhook() -> None:
     told: list[str] = []
 
     async def notes(request: dl.Request, ctx: dl.Context) -> None:
@@ -144,7 +142,7 @@ def test_a_refusal_is_told_to_come_from_the_webhook() -> None:
     assert "webhooks reject all requests temporarily" in told[0]
 
 
-def test_two_faults_of_webhooks_end_one_after_the_other() -> None:
+def test_two_webhook_faults_end_in_order() -> None:
     async def makes_two(request: dl.Request, ctx: dl.Context) -> None:
         await tries_until_it_is_done(request, ctx)
         if await ctx.client.live.find(CONFIG_MAP, "other") is None:
@@ -159,7 +157,7 @@ def test_two_faults_of_webhooks_end_one_after_the_other() -> None:
     assert run == simulation.run(parse_schedule(text)), "to the byte"
 
 
-def test_they_are_tried_where_webhooks_are_served_and_nowhere_else() -> None:
+def test_webhook_faults_need_webhooks() -> None:
     options = SimulationOptions(combinations=False, faults=(FaultKind.SERVER_ERROR, AWAY))
     served = Simulation(scenario_of(trusts_the_webhook, complete), options).explore()
     assert served.complete

@@ -58,7 +58,7 @@ def test_simulated_user_deletes_in_the_foreground(garbage_collected: bool) -> No
     assert lost == (["a"] if garbage_collected else [])
 
 
-def test_foreground_is_tried_once_from_the_first_write_on() -> None:
+def test_foreground_deletion_is_tried_once() -> None:
     names = (WriteName("create", "secrets", "", 1), WriteName("create", "secrets", "", 2))
     assert [str(fault) for schedule in systematic(names, (FaultKind.FOREGROUND,)) for fault in schedule] == [
         "foreground:create:secrets:1"
@@ -74,12 +74,12 @@ def test_foreground_is_tried_once_from_the_first_write_on() -> None:
         (b'{"orphanDependents":true}', b'{"orphanDependents":true}'),
     ],
 )
-def test_policy_that_a_deletion_has_stays(body: bytes | None, expected: bytes) -> None:
+def test_explicit_propagation_policy_is_preserved(body: bytes | None, expected: bytes) -> None:
     request = HttpRequest(method="DELETE", path="/api/v1/namespaces/a/configmaps/b", body=body)
     assert in_foreground(request).body == expected
 
 
-def test_each_simulated_world_has_a_lifespan_of_its_own() -> None:
+def test_each_simulated_world_has_own_lifespan() -> None:
     notes: list[str] = []
 
     @dl.lifespan

@@ -77,7 +77,7 @@ def looks() -> Reconcile:
 RESTORED = parse_schedule("restored:create:configmaps:1")
 
 
-def test_who_only_remembers_what_it_has_made_is_found_when_the_server_is_restored() -> None:
+def test_program_with_stale_memory_fails_after_restore() -> None:
     failure = Simulation(app(remembers)).replay(RESTORED)
     assert failure is not None
     assert [str(problem) for problem in failure.problems] == ["v1/Secret default/key is missing"]
@@ -88,7 +88,7 @@ def test_who_only_remembers_what_it_has_made_is_found_when_the_server_is_restore
     assert Simulation(app(looks)).replay(RESTORED) is None, "what was made anew is no alarm"
 
 
-def test_what_the_user_has_done_outlasts_the_backup_and_the_environment_goes_on() -> None:
+def test_user_changes_survive_restore_and_environment_continues() -> None:
     async def scenario(world: Harness) -> None:
         await world.environment("jobs")
         await app(looks)(world)
@@ -105,7 +105,7 @@ def test_what_the_user_has_done_outlasts_the_backup_and_the_environment_goes_on(
 
 
 @pytest.mark.nightly
-def test_it_is_only_tried_where_it_is_named_and_then_together_with_others() -> None:
+def test_restore_is_tried_only_on_request() -> None:
     assert FaultKind.RESTORED in ON_REQUEST
     assert FaultKind.RESTORED not in ALL_KINDS
     kinds = (FaultKind.RESTORED, FaultKind.LOST_RESPONSE)
@@ -115,7 +115,7 @@ def test_it_is_only_tried_where_it_is_named_and_then_together_with_others() -> N
     assert not Simulation(app(looks), SimulationOptions(runs=20, faults=kinds)).explore().failures
 
 
-async def test_only_an_embedded_server_of_its_own_can_be_restored() -> None:
+async def test_restore_needs_own_embedded_server() -> None:
     async with ApiServer(ServerOptions(insecure_http=True)) as server:
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
         async with dl.connect(kubeconfig=cluster.kubeconfig) as client, Harness(cluster, client) as harness:
@@ -153,7 +153,7 @@ def seen_at(schedule: str, simulation: type[Simulation] = Simulation) -> dict[st
     return times
 
 
-def test_one_cache_is_behind_while_others_go_on() -> None:
+def test_one_kind_can_be_delayed() -> None:
     assert max(seen_at("").values()) < 1
     for_secrets = seen_at("delayed-kind:create:secrets:1")
     assert 30 <= for_secrets["key"] < 40

@@ -66,13 +66,13 @@ def scenario_of(work: Callable[[], Awaitable[None]]) -> Callable[[Harness], Awai
         (uses_the_pool, "test_nondeterminism.py:40 (uses_the_pool) starts a thread"),
     ],
 )
-def test_it_is_named_by_the_line_of_the_program(work: Callable[[], Awaitable[None]], told: str) -> None:
+def test_nondeterminism_is_reported_with_line(work: Callable[[], Awaitable[None]], told: str) -> None:
     report = Simulation(scenario_of(work), SimulationOptions(runs=4)).explore()
     assert report.nondeterminism == (told,)
     assert told in str(report)
 
 
-def test_nothing_is_told_of_a_program_that_does_nothing_of_the_kind_nor_after_a_run() -> None:
+def test_deterministic_program_has_no_report() -> None:
     async def works() -> None:
         await asyncio.sleep(1.0)
         await uses_a_thread_that_takes_turns()

@@ -17,7 +17,7 @@ class Member:
     """Its hash is its address."""
 
 
-def test_it_is_walked_in_the_order_of_arrival_and_is_a_set_otherwise() -> None:
+def test_ordered_set_iterates_in_order_of_insertion() -> None:
     members = [Member() for _ in range(100)]
     found = OrderedSet(members[:50])
     for member in members[50:]:
@@ -102,12 +102,12 @@ class AnOrderedSetIsASet(RuleBasedStateMachine):
 TestAnOrderedSetIsASet = AnOrderedSetIsASet.TestCase
 
 
-def test_it_changes_in_place_by_sets_alone() -> None:
+def test_ordered_set_updates_in_place_with_sets_only() -> None:
     found = OrderedSet([1])
     assert found.__ior__([2]) is NotImplemented
 
 
-async def test_what_is_left_may_be_waited_for_with_more() -> None:
+async def test_pending_tasks_can_be_awaited_again() -> None:
     with ordered_tasks():
         never = asyncio.get_running_loop().create_future()
         _, pending = await asyncio.wait(
@@ -144,7 +144,7 @@ async def cancelled_order() -> list[int]:
     return ended
 
 
-async def test_a_task_group_cancels_and_others_start_and_return_tasks_in_order() -> None:
+async def test_task_groups_cancel_and_gather_in_order() -> None:
     begun: list[int] = []
 
     async def begins(number: int) -> int:

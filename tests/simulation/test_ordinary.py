@@ -11,7 +11,7 @@ from tests.nightly import by_day
 
 
 @pytest.mark.parametrize("name", by_day(ordinary.SCENARIOS, ["replicator", "provisioner", "database"]))
-def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
+def test_ordinary_operator_has_no_failures(name: str) -> None:
     report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=6)).explore()
     assert not report.failures
     assert not report.unused_faults
@@ -39,12 +39,14 @@ def test_an_ordinary_operator_raises_no_alarm(name: str) -> None:
         ),
     ],
 )
-def test_what_was_found_once_stays_mended(name: str, faults: str) -> None:
+def test_fixed_failures_stay_fixed(name: str, faults: str) -> None:
     assert Simulation(ordinary.SCENARIOS[name]).replay(parse_schedule(faults)) is None
 
 
 @pytest.mark.nightly
-def test_the_table_says_what_was_tried(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_of_ordinary_operators_contains_result(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.argv", ["ordinary", "--runs", "4", "provisioner"])
     assert ordinary.main() == 0
     assert "no alarm" in capsys.readouterr().out

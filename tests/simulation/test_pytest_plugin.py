@@ -74,7 +74,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_tests_that_name_the_world_are_run_under_faults_and_what_is_wrong_with_them_is_said(
+def test_tests_with_simulation_fixture_run_under_faults(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyprojecttoml(

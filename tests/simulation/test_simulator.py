@@ -94,7 +94,7 @@ async def keeps_its_volume(_: dl.Request, ctx: dl.Context) -> None:
         await put(ctx, "set", size=size)
 
 
-def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None:
+def test_program_that_loses_state_is_found() -> None:
     kinds = (FaultKind.CRASH_BEFORE, FaultKind.STALE)
     report = Simulation(grows(loses_a_volume), SimulationOptions(combinations=False, faults=kinds)).explore()
     found = {failure.replay: [problem.oracle for problem in failure.problems] for failure in report.failures}
@@ -112,7 +112,7 @@ def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None
 
 
 @pytest.mark.nightly
-def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
+def test_level_triggered_program_has_no_failures() -> None:
     crashes = (FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER)
     kinds = (*crashes, FaultKind.LOST_RESPONSE, FaultKind.CONFLICT, FaultKind.MISSED_EVENTS)
     report = Simulation(grows(keeps_its_volume), SimulationOptions(combinations=False, faults=kinds)).explore()
@@ -139,7 +139,7 @@ async def repairs(request: dl.Request, ctx: dl.Context) -> None:
 
 
 @pytest.mark.nightly
-def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -> None:
+def test_faults_cover_writes_of_recovery() -> None:
     options = SimulationOptions(
         runs=25,
         faults=(FaultKind.CRASH_AFTER, FaultKind.LOST_RESPONSE),
@@ -161,14 +161,14 @@ def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -
 
 
 @pytest.mark.nightly
-async def test_it_is_one_line_in_a_test_on_a_loop() -> None:
+async def test_simulate_can_be_awaited_in_test() -> None:
     with pytest.raises(SimulationFailedError) as caught:
         await simulate(grows(loses_a_volume), SimulationOptions(runs=12))
     assert "crash-before:update:configmaps:1" in [each.replay for each in caught.value.report.failures]
     assert (await simulate(grows(keeps_its_volume), SimulationOptions(runs=12))).runs == 12
 
 
-def test_a_failure_is_seen_again_and_a_schedule_may_go_well() -> None:
+def test_failure_can_be_replayed() -> None:
     simulation = Simulation(grows(loses_a_volume))
     failure = simulation.replay(parse_schedule("crash-before:update:configmaps:1"))
     assert failure is not None
@@ -177,7 +177,7 @@ def test_a_failure_is_seen_again_and_a_schedule_may_go_well() -> None:
 
 
 @pytest.mark.nightly
-def test_a_search_that_is_interrupted_has_what_it_has_found() -> None:
+def test_interrupted_search_keeps_failures() -> None:
     runs = 0
 
     async def interrupted(world: Harness) -> None:
@@ -198,7 +198,7 @@ def test_a_search_that_is_interrupted_has_what_it_has_found() -> None:
     assert Simulation(grows(loses_a_volume), SimulationOptions(runs=12, combinations=False)).found is None
 
 
-def test_more_faults_than_a_failure_needs_are_left_out() -> None:
+def test_unnecessary_faults_are_removed_from_failure() -> None:
     simulation = Simulation(grows(loses_a_volume))
     faults = "busy:create:configmaps:1,crash-before:update:configmaps:1,lost-response:create:configmaps:2"
     longer = parse_schedule(faults)
@@ -208,7 +208,7 @@ def test_more_faults_than_a_failure_needs_are_left_out() -> None:
 
 
 @pytest.mark.nightly
-def test_a_seed_decides_what_the_program_draws() -> None:
+def test_seed_determines_random_values_of_program() -> None:
     async def draws(_: dl.Request, ctx: dl.Context) -> None:
         if await ctx.client.find(CONFIG_MAP, "drawn") is None:
             await put(ctx, "drawn", number=str(random.random()), id=str(uuid.uuid4()))
@@ -228,7 +228,7 @@ async def makes_twice(_: dl.Request, ctx: dl.Context) -> None:
         await put(ctx, "noted", done="true")
 
 
-def test_what_is_made_anew_is_found_although_the_end_looks_the_same() -> None:
+def test_recreated_object_is_found_despite_equal_final_state() -> None:
     options = SimulationOptions(combinations=False, faults=(FaultKind.CRASH_AFTER, FaultKind.LOST_RESPONSE))
     report = Simulation(grows(makes_twice), options).explore()
     assert {problem.oracle for failure in report.failures for problem in failure.problems} == {Oracle.RECREATED}
@@ -238,14 +238,14 @@ def times_of(schedule: str) -> list[float]:
     return [write.at for write in Simulation(grows(keeps_its_volume)).run(parse_schedule(schedule)).writes]
 
 
-def test_watches_that_are_held_bring_what_happens_meanwhile_later() -> None:
+def test_delayed_watches_deliver_events_later() -> None:
     assert max(times_of("")) < 1
     *before, volume, _, _ = times_of("delayed-watch:create:configmaps:2")
     assert max(before) < 1
     assert 30 <= volume < 40
 
 
-def test_a_program_that_comes_back_into_the_past_catches_up_later() -> None:
+def test_stale_restart_catches_up_later() -> None:
     writes = Simulation(grows(keeps_its_volume)).run(parse_schedule("stale:delete:configmaps:1:2")).writes
     updates = [(write.code, write.at) for write in writes if write.verb == "update"]
     assert {code for code, at in updates if 1 < at < 31} == {409}, "it updates a volume that was updated already"
@@ -254,7 +254,7 @@ def test_a_program_that_comes_back_into_the_past_catches_up_later() -> None:
     assert times_of("crash-after:delete:configmaps:1")[-1] < 2
 
 
-def test_watches_that_are_missed_are_listed_anew() -> None:
+def test_missed_events_cause_new_list() -> None:
     """Of what came and went in between, nothing is seen."""
     seen: list[str] = []
 
@@ -280,14 +280,14 @@ def test_watches_that_are_missed_are_listed_anew() -> None:
     assert {*seen} == {"1"}
 
 
-def test_a_program_that_is_parted_or_stands_still_goes_on_later() -> None:
+def test_partitioned_or_paused_program_continues_later() -> None:
     for fault in ("partition", "pause"):
         times = times_of(f"{fault}:create:configmaps:2")
         assert max(times[:2]) < 1
         assert 30 <= times[2] < 40, fault
 
 
-def test_a_clock_that_runs_slow_is_what_the_program_sees_and_what_it_waits_by() -> None:
+def test_slow_clock_affects_time_and_timers_of_program() -> None:
     async def notes(_: dl.Request, ctx: dl.Context) -> None:
         for name in ("one", "two", "three"):
             if await ctx.client.find(CONFIG_MAP, name) is None:
@@ -305,11 +305,11 @@ def test_a_clock_that_runs_slow_is_what_the_program_sees_and_what_it_waits_by() 
     assert is_near(run("slow-clock:create:configmaps:1"), [(0, 0), (100, 70), (200, 140)])
 
 
-def test_a_leader_whose_clock_runs_slow_does_not_write_in_the_name_of_another_one() -> None:
+def test_leader_with_slow_clock_does_not_write_after_takeover() -> None:
     assert Simulation(SCENARIOS["provisioner"]).replay(parse_schedule("slow-clock:create:persistentvolumes:1")) is None
 
 
-def test_a_user_who_hurries_changes_what_is_half_done() -> None:
+def test_premature_user_changes_unfinished_state() -> None:
     written: list[int] = []
 
     async def scenario(world: Harness) -> None:
@@ -330,7 +330,7 @@ def test_a_user_who_hurries_changes_what_is_half_done() -> None:
     assert run.writes[-1].at < 1
 
 
-def test_what_a_hurried_user_s_own_checks_say_counts_for_nothing() -> None:
+def test_checks_of_premature_user_are_ignored() -> None:
     async def scenario(world: Harness) -> None:
         await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}, "data": {"size": "1"}})
         await world.start(broker(keeps_its_volume))
@@ -353,7 +353,7 @@ async def takes_turns(_: dl.Request, ctx: dl.Context) -> None:
     await asyncio.gather(make("one"), make("other"))
 
 
-def test_tasks_take_their_steps_in_other_orders() -> None:
+def test_task_orders_change_order_of_steps() -> None:
     def firsts(kind: str) -> set[str]:
         runs = [Simulation(grows(takes_turns)).run(parse_schedule(f"order:{kind}:{seed}")) for seed in range(8)]
         again = Simulation(grows(takes_turns)).run(parse_schedule(f"order:{kind}:0"))
@@ -379,7 +379,7 @@ async def trusts_its_order(_: dl.Request, ctx: dl.Context) -> None:
     await asyncio.gather(count("one", 2), count("other", 3))
 
 
-def test_a_program_that_trusts_the_order_of_its_tasks_is_found() -> None:
+def test_program_that_depends_on_task_order_is_found() -> None:
     async def scenario(world: Harness) -> None:
         await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
         await world.start(broker(trusts_its_order))
@@ -391,7 +391,7 @@ def test_a_program_that_trusts_the_order_of_its_tasks_is_found() -> None:
     assert "tasks run in" in str(report)
 
 
-def test_what_is_always_true_is_looked_at_after_every_write() -> None:
+def test_invariants_are_checked_after_each_write() -> None:
     async def scenario(world: Harness) -> None:
         @world.invariant
         async def the_volume_is_no_smaller_than_the_set(client: dl.Client) -> None:
@@ -423,7 +423,7 @@ def test_what_is_always_true_is_looked_at_after_every_write() -> None:
         ("crash-after:create:configmaps:1", [201, 201]),
     ],
 )
-def test_every_fault_bites(schedule: str, codes: list[int]) -> None:
+def test_each_fault_has_effect(schedule: str, codes: list[int]) -> None:
     run = Simulation(grows(keeps_its_volume)).run(parse_schedule(schedule))
     assert not run.unused_faults
     assert [write.code for write in run.writes][:2] == codes
@@ -467,7 +467,7 @@ def comes_back(function: Reconcile) -> Scenario:
 
 
 @pytest.mark.nightly
-def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
+def test_stale_restart_deletes_new_object() -> None:
     """The pattern of pravega/zookeeper-operator#312: the old broker is seen being deleted, the new volume goes."""
     report = Simulation(
         comes_back(cleans_up(by_name=True)),
@@ -492,7 +492,7 @@ def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
         pytest.param("provisioner", "create:persistentvolumes:1", marks=pytest.mark.nightly),
     ],
 )
-def test_every_state_of_the_past_is_shown_once(name: str, write: str) -> None:
+def test_each_past_state_is_shown_once(name: str, write: str) -> None:
     """A restart that is left out goes as the one that shows the same state did; the others go other ways."""
     simulation = Simulation({**SCENARIOS, "broker": grows(loses_a_volume)}[name])
     traces: dict[int, tuple[str, ...]] = {}
@@ -506,7 +506,7 @@ def test_every_state_of_the_past_is_shown_once(name: str, write: str) -> None:
     assert 2 < len({*traces.values()}) <= len(states) < len(traces)
 
 
-def test_what_is_deleted_by_its_uid_is_what_was_seen() -> None:
+def test_delete_with_uid_is_safe_after_stale_restart() -> None:
     simulation = Simulation(comes_back(cleans_up(by_name=False)))
     stale = [f"stale:create:configmaps:2:{behind}" for behind in REVISIONS]
     assert not any(simulation.replay(parse_schedule(schedule)) for schedule in stale)
@@ -520,7 +520,7 @@ async def leaves_work_undone(_: dl.Request, ctx: dl.Context) -> None:
         raise dl.TerminalError("given up") from error
 
 
-def test_what_a_scenario_checks_counts() -> None:
+def test_failed_check_of_scenario_is_failure() -> None:
     async def scenario(world: Harness) -> None:
         await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
         await world.start(broker(leaves_work_undone))
@@ -568,7 +568,7 @@ async def keeps_a_password(_: dl.Request, ctx: dl.Context) -> None:
     await put(ctx, "noted", PASSWORD="planted" * (1 + present), plain="token: planted")
 
 
-def test_nothing_secret_is_in_a_report() -> None:
+def test_report_contains_no_secrets() -> None:
     async def scenario(world: Harness) -> None:
         await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})
         controller = dl.controller(CONFIG_MAP, name="broker", writes=[CONFIG_MAP, SECRET])
@@ -588,7 +588,7 @@ def test_nothing_secret_is_in_a_report() -> None:
     assert "cGxhbnRlZ" not in told
 
 
-def test_a_kind_that_the_scenario_takes_away_is_not_looked_at() -> None:
+def test_kind_deleted_by_scenario_is_not_compared() -> None:
     crd = dl.kinds.CUSTOM_RESOURCE_DEFINITION
 
     async def scenario(world: Harness) -> None:
@@ -618,7 +618,7 @@ def test_a_kind_that_the_scenario_takes_away_is_not_looked_at() -> None:
 
 
 @pytest.mark.nightly
-def test_faults_that_meet_no_write_are_counted() -> None:
+def test_unused_faults_are_counted() -> None:
     async def gives_up(_: dl.Request, ctx: dl.Context) -> None:
         try:
             for name in ("first", "second"):
@@ -654,7 +654,7 @@ print(run.trace, sorted(run.end.objects.items()))
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_other_processes_come_to_the_same() -> None:
+def test_result_is_equal_in_other_processes() -> None:
     other_hashes = {**os.environ, "PYTHONHASHSEED": "1" if sys.flags.hash_randomization else "2"}
     command = [sys.executable, "-c", RUN]
     done = subprocess.run(command, env=other_hashes, capture_output=True, check=True, text=True, timeout=60)
@@ -663,7 +663,7 @@ def test_other_processes_come_to_the_same() -> None:
     assert done.stdout == f"{run.trace} {sorted(run.end.objects.items())}\n"
 
 
-def test_a_budget_is_kept() -> None:
+def test_search_respects_budget() -> None:
     report = Simulation(grows(keeps_its_volume), SimulationOptions(runs=5)).explore()
     assert (report.runs, report.complete) == (5, False)
     assert "not all tried" in str(report)
@@ -717,7 +717,7 @@ def two_leaders(*, looks_again: bool) -> Scenario:
     return scenario
 
 
-def test_who_goes_on_writing_after_another_one_has_taken_the_lease_is_told_of() -> None:
+def test_write_after_takeover_is_reported() -> None:
     schedule = parse_schedule("pause:patch:configmaps:3")
     failure = Simulation(two_leaders(looks_again=False)).replay(schedule)
     assert failure is not None
@@ -771,7 +771,7 @@ def says_ready(*, waits: bool) -> Scenario:
     return scenario
 
 
-def test_who_says_ready_before_its_child_is_is_told_of() -> None:
+def test_early_ready_condition_is_reported() -> None:
     schedule = parse_schedule("crash-after:create:pods:1")
     failure = Simulation(says_ready(waits=False)).replay(schedule)
     assert failure is not None
@@ -780,7 +780,7 @@ def test_who_says_ready_before_its_child_is_is_told_of() -> None:
     assert Simulation(says_ready(waits=True)).replay(schedule) is None
 
 
-def test_a_plain_function_dies_without_a_word_when_its_program_crashes(caplog: pytest.LogCaptureFixture) -> None:
+def test_plain_function_of_crashed_program_ends_silently(caplog: pytest.LogCaptureFixture) -> None:
     @dl.controller(CONFIG_MAP, name="plain", writes=[CONFIG_MAP])
     def plain(request: dl.Request, ctx: dl.Context) -> None:
         if ctx.wait(ctx.client.find(CONFIG_MAP, "made")) is None:
@@ -797,7 +797,7 @@ def test_a_plain_function_dies_without_a_word_when_its_program_crashes(caplog: p
     assert "never retrieved" not in caplog.text
 
 
-def test_what_a_program_says_it_writes_is_compared_though_it_writes_none() -> None:
+def test_declared_kinds_are_compared_without_writes() -> None:
     secret = dl.kinds.SECRET
 
     @dl.controller(
@@ -817,7 +817,7 @@ def test_what_a_program_says_it_writes_is_compared_though_it_writes_none() -> No
     assert ("v1/Service", "default/kubernetes") in end.objects
 
 
-def test_a_kind_that_this_run_did_not_write_is_looked_at_all_the_same() -> None:
+def test_kinds_of_reference_are_compared_in_all_runs() -> None:
     async def gives_up(_: dl.Request, ctx: dl.Context) -> None:
         try:
             if await ctx.client.find(CONFIG_MAP, "first") is None:
@@ -840,7 +840,7 @@ def test_a_kind_that_this_run_did_not_write_is_looked_at_all_the_same() -> None:
     assert run.kinds == simulation.reference.kinds
 
 
-def test_a_run_that_stalls_is_a_failure_with_its_schedule() -> None:
+def test_stalled_run_is_failure_with_schedule() -> None:
     async def scenario(world: Harness) -> None:
         replica = await world.start(broker(twice))
         await world.client.create(CONFIG_MAP, {"metadata": {"name": "broker"}})

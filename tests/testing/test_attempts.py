@@ -13,7 +13,7 @@ from deltaloop.testing import eventually, eventually_blocking
 from tests.having import having
 
 
-async def test_in_virtual_time_it_ends_at_exactly_its_time() -> None:
+async def test_eventually_ends_at_exact_virtual_time() -> None:
     clock = asyncio.get_running_loop().time
     assert await eventually(lambda: clock() >= 1800 and "there", within=3600, every=60) == "there"
     assert clock() == 1800
@@ -22,7 +22,7 @@ async def test_in_virtual_time_it_ends_at_exactly_its_time() -> None:
     assert clock() == 1890
 
 
-async def test_checks_may_be_async_assert_and_raise() -> None:
+async def test_checks_can_be_async_assert_and_raise() -> None:
     seen = list[int]()
 
     async def check() -> int:
@@ -37,7 +37,7 @@ async def test_checks_may_be_async_assert_and_raise() -> None:
     assert asyncio.get_running_loop().time() == 5
 
 
-async def test_a_check_that_does_not_return_is_cancelled_at_the_end() -> None:
+async def test_hanging_check_is_canceled_at_timeout() -> None:
     ended = list[float]()
     clock = asyncio.get_running_loop().time
 
@@ -52,7 +52,7 @@ async def test_a_check_that_does_not_return_is_cancelled_at_the_end() -> None:
     assert ended == [5.0]
 
 
-async def test_a_time_limit_within_the_check_is_its_own_failure() -> None:
+async def test_timeout_inside_check_is_cause() -> None:
     async def check() -> None:
         async with asyncio.timeout(0.5):
             await asyncio.sleep(3600)
@@ -62,7 +62,7 @@ async def test_a_time_limit_within_the_check_is_its_own_failure() -> None:
     assert isinstance(caught.value.__cause__, TimeoutError)
 
 
-async def test_cancellation_goes_through() -> None:
+async def test_cancellation_is_propagated() -> None:
     waiting = asyncio.create_task(eventually(lambda: False, within=3600))
     await asyncio.sleep(1)
     waiting.cancel()
@@ -71,7 +71,7 @@ async def test_cancellation_goes_through() -> None:
 
 
 @pytest.mark.real_time
-async def test_in_real_time_it_waits() -> None:
+async def test_eventually_waits_in_real_time() -> None:
     began = time.monotonic()
     set_later = threading.Event()
     asyncio.get_running_loop().call_later(0.05, set_later.set)
@@ -79,7 +79,7 @@ async def test_in_real_time_it_waits() -> None:
     assert 0.04 < time.monotonic() - began < 4
 
 
-def test_plain_tests_wait_in_their_thread() -> None:
+def test_blocking_eventually_waits_in_thread() -> None:
     there = threading.Event()
     timer = threading.Timer(0.03, there.set)
     timer.start()
@@ -93,6 +93,6 @@ def test_plain_tests_wait_in_their_thread() -> None:
         eventually_blocking(fail, within=0.02, every=0.01, what="the map")
 
 
-async def test_the_blocking_one_refuses_to_stop_a_loop() -> None:
+async def test_blocking_eventually_in_event_loop_is_rejected() -> None:
     with pytest.raises(RuntimeError):
         eventually_blocking(lambda: True)

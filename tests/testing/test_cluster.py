@@ -39,7 +39,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_context_is_chosen_and_paths_are_made_absolute(file: Path) -> None:
+def test_context_is_selected_and_paths_become_absolute(file: Path) -> None:
     cluster = real_cluster(str(file), None)
     assert (cluster.server, cluster.embedded, cluster.shared) == ("https://a.example.com:6443", False, True)
     there = str(file.parent)
@@ -60,12 +60,12 @@ def test_the_context_is_chosen_and_paths_are_made_absolute(file: Path) -> None:
     assert "token" not in repr(other)
 
 
-def test_a_certificate_is_checked_for_the_servers_own_name_by_a_relay_too(file: Path) -> None:
+def test_relayed_kubeconfig_keeps_server_name_for_tls(file: Path) -> None:
     clusters = real_cluster(str(file), None).with_server_name()["clusters"]
     assert [entry["cluster"].get("tls-server-name") for entry in clusters] == ["a.example.com", "kept", None]
 
 
-def test_what_cannot_be_used_is_named(file: Path) -> None:
+def test_unusable_kubeconfig_raises_error(file: Path) -> None:
     with pytest.raises(dl.errors.InvalidArgumentError, check=having(argument="contexts")):
         real_cluster(str(file), "three")
     with pytest.raises(dl.errors.InvalidArgumentError, check=having(argument="--deltaloop-kubeconfig")):
@@ -75,7 +75,7 @@ def test_what_cannot_be_used_is_named(file: Path) -> None:
         real_cluster(str(file), None)
 
 
-def test_namespaces_say_whose_they_are_and_are_never_the_same() -> None:
+def test_namespaces_contain_test_name_and_are_unique() -> None:
     first, second = namespace_for("test_Pod_is_there[a/b]"), namespace_for("test_Pod_is_there[a/b]")
     assert first.startswith("test-pod-is-there-a-b-")
     assert first != second
@@ -83,7 +83,7 @@ def test_namespaces_say_whose_they_are_and_are_never_the_same() -> None:
     assert namespace_for("[]").startswith("test-")
 
 
-def test_a_kubeconfig_is_for_its_owner_only(tmp_path: Path) -> None:
+def test_kubeconfig_is_private(tmp_path: Path) -> None:
     write_kubeconfig(tmp_path / "k", CONFIG)
     assert stat.S_IMODE((tmp_path / "k").stat().st_mode) == 0o600
     assert dl.read_yaml((tmp_path / "k").read_text()) == CONFIG

@@ -28,7 +28,7 @@ def _program(path: Path, text: str = "#!/bin/sh\necho out of order; exit 3\n") -
     return path
 
 
-def test_assets_are_found_where_the_environment_says(tmp_path: Path) -> None:
+def test_assets_are_found_by_environment_variable(tmp_path: Path) -> None:
     _program(tmp_path / "etcd")
     server = _program(tmp_path / "kube-apiserver", "#!/bin/sh\necho Kubernetes v1.30.1\n")
     found = find_assets({"KUBEBUILDER_ASSETS": str(tmp_path)})
@@ -37,12 +37,12 @@ def test_assets_are_found_where_the_environment_says(tmp_path: Path) -> None:
     assert found.version == "v1.30.1"
 
 
-def test_a_place_that_is_named_and_empty_is_an_error(tmp_path: Path) -> None:
+def test_specified_empty_folder_raises_error(tmp_path: Path) -> None:
     with pytest.raises(ControlPlaneError, match=str(tmp_path)):
         find_assets({"KUBEBUILDER_ASSETS": str(tmp_path)})
 
 
-def test_where_nothing_was_built_and_nothing_is_named_there_is_none(tmp_path: Path) -> None:
+def test_missing_assets_are_none(tmp_path: Path) -> None:
     if DEFAULT_FOLDER.exists():
         pytest.skip(f"{DEFAULT_FOLDER} has binaries")
     assert find_assets({"XDG_CACHE_HOME": str(tmp_path)}) is None
@@ -51,7 +51,7 @@ def test_where_nothing_was_built_and_nothing_is_named_there_is_none(tmp_path: Pa
         find_assets({"XDG_CACHE_HOME": str(tmp_path), "TEST_ASSET_KUBE_APISERVER": str(tmp_path / "none")})
 
 
-def test_in_the_cache_the_version_of_the_embedded_server_comes_first(tmp_path: Path) -> None:
+def test_cache_prefers_version_of_embedded_server(tmp_path: Path) -> None:
     from deltaloop.testing.servers.control_plane import cache_folder
 
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
@@ -63,7 +63,7 @@ def test_in_the_cache_the_version_of_the_embedded_server_comes_first(tmp_path: P
     assert found.etcd == cache_folder(f"v{KUBERNETES}", environ) / "etcd"
 
 
-def test_a_process_that_ends_is_reported_with_what_it_said(tmp_path: Path) -> None:
+def test_ended_process_is_reported_with_its_output(tmp_path: Path) -> None:
     assets = ControlPlaneAssets(kube_apiserver=_program(tmp_path / "kube-apiserver"), etcd=_program(tmp_path / "etcd"))
     plane = ControlPlane(assets, start_timeout=8)
     with pytest.raises(ControlPlaneError, check=having(exit_code=3)), plane:
@@ -78,7 +78,7 @@ def _all_the_same(port: int, count: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("taken", "attempts"), [(True, 3), (False, 1)])
-def test_it_is_tried_again_if_a_port_is_taken(
+def test_start_is_retried_if_port_is_in_use(
     taken: bool, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the process says of it."""
@@ -95,7 +95,7 @@ def test_it_is_tried_again_if_a_port_is_taken(
     assert len(count.read_text().splitlines()) == attempts
 
 
-def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
+def test_unusable_assets_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="ControlPlaneAssets")):
         ControlPlaneAssets(kube_apiserver=tmp_path / "none", etcd=tmp_path / "none")
     assets = ControlPlaneAssets(kube_apiserver=_program(tmp_path / "a"), etcd=_program(tmp_path / "b"))
@@ -121,7 +121,7 @@ def _ended(pidfd: int) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="process descriptors are Linux's")
-def test_what_is_supervised_ends_with_whoever_asked_for_it_however_that_ends(tmp_path: Path) -> None:
+def test_supervised_program_ends_with_its_caller(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "token").write_text("t")
@@ -141,7 +141,7 @@ def test_what_is_supervised_ends_with_whoever_asked_for_it_however_that_ends(tmp
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
-def test_what_is_supervised_ends_with_its_supervisor_however_that_ends(tmp_path: Path) -> None:
+def test_supervised_program_ends_with_its_supervisor(tmp_path: Path) -> None:
     supervisor = subprocess.Popen(
         [sys.executable, "-I", "-S", _SUPERVISE, str(tmp_path), "/bin/sh", "-c", "exec sleep 60"],
         stdin=subprocess.PIPE,
@@ -157,7 +157,7 @@ def test_what_is_supervised_ends_with_its_supervisor_however_that_ends(tmp_path:
         assert _ended(program)
 
 
-def test_a_supervised_program_is_told_to_end_and_its_code_is_passed_on(tmp_path: Path) -> None:
+def test_supervisor_forwards_signal_and_exit_code(tmp_path: Path) -> None:
     for script, told, code in (
         ("trap 'exit 7' TERM; echo ready >&2; while :; do sleep 0.05; done", True, 7),
         ("exit 3", False, 3),

@@ -60,7 +60,7 @@ async def test_webhooks_and_invariants_survive_crashes_which_the_log_counts(capl
     assert [(vars(each)["run"], vars(each)["runs"]) for each in progress] == [(2, 3), (3, 3)]
 
 
-async def test_a_client_of_the_test_that_a_program_used_is_closed() -> None:
+async def test_client_of_test_used_by_program_is_closed() -> None:
     async def scenario(harness: Harness) -> None:
         @dl.controller(MAPS, name="spy", writes=[MAPS])
         async def spy(request: dl.Request, ctx: dl.Context) -> None:
@@ -74,7 +74,7 @@ async def test_a_client_of_the_test_that_a_program_used_is_closed() -> None:
     assert await crash_at_every_write(scenario, moments=[CrashMoment.AFTER]) == 2
 
 
-def test_an_end_without_end_names_the_crash() -> None:
+def test_error_after_crash_contains_crash() -> None:
     runs: list[int] = []
 
     async def scenario(harness: Harness) -> None:
@@ -96,7 +96,7 @@ def test_an_end_without_end_names_the_crash() -> None:
 def ignore(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None: ...
 
 
-async def test_a_crash_between_accepting_and_the_handshake_closes_the_socket() -> None:
+async def test_crash_before_tls_handshake_closes_socket() -> None:
     context = CertificateAuthority.make().server_context(host="localhost")
     for turns in range(8):
         process = Process("server")
@@ -119,7 +119,7 @@ async def test_a_crash_between_accepting_and_the_handshake_closes_the_socket() -
         process.dispose()
 
 
-async def test_a_check_of_always_goes_on_when_the_program_crashes_meanwhile(deltaloop_harness: Harness) -> None:
+async def test_invariant_continues_after_crash_of_program(deltaloop_harness: Harness) -> None:
     seen: list[str] = []
 
     @deltaloop_harness.invariant
@@ -137,7 +137,7 @@ async def test_a_check_of_always_goes_on_when_the_program_crashes_meanwhile(delt
     assert seen == ["begins", "1"]
 
 
-async def test_an_end_does_not_wait_for_a_check_that_never_ends() -> None:
+async def test_end_does_not_wait_for_endless_invariant() -> None:
     async with embedded_harness() as harness:
 
         @harness.invariant
@@ -163,7 +163,7 @@ async def test_webhooks_must_be_a_list_of_webhooks(given: Any, deltaloop_harness
 @pytest.mark.parametrize(
     "given", [[reconcile], reconcile.function, dl.Resource, None], ids=["list", "function", "class", "none"]
 )
-async def test_what_is_started_must_be_controllers(given: Any, deltaloop_harness: Harness) -> None:
+async def test_start_accepts_controllers_only(given: Any, deltaloop_harness: Harness) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="arguments of start()")):
         await deltaloop_harness.start(given)
     with pytest.raises(InvalidArgumentError, check=having(argument="function")):
@@ -171,7 +171,7 @@ async def test_what_is_started_must_be_controllers(given: Any, deltaloop_harness
     assert deltaloop_harness.replicas == []
 
 
-async def test_a_start_that_fails_leaves_no_program(deltaloop_harness: Harness) -> None:
+async def test_failed_start_leaves_no_replica(deltaloop_harness: Harness) -> None:
     @dl.controller("example.com/v1/Missing")
     async def missing(_: dl.Request, __: dl.Context) -> None: ...
 

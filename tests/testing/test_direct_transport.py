@@ -46,7 +46,7 @@ def named(name: str, **data: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "data": data}
 
 
-def test_objects_are_written_read_listed_and_watched() -> None:
+def test_direct_transport_supports_all_requests() -> None:
     async def main() -> None:
         async with served() as (server, transport):
             client = client_of(server, transport)
@@ -68,7 +68,7 @@ def test_objects_are_written_read_listed_and_watched() -> None:
     in_memory(main())
 
 
-def test_a_body_that_is_too_large_is_refused() -> None:
+def test_too_large_body_is_rejected() -> None:
     async def main() -> None:
         async with served() as (server, transport):
             with pytest.raises(RequestEntityTooLargeError):
@@ -77,7 +77,7 @@ def test_a_body_that_is_too_large_is_refused() -> None:
     in_memory(main())
 
 
-def test_a_server_that_is_not_there_refuses_and_one_that_restarts_breaks_off() -> None:
+def test_stopped_server_refuses_and_restart_ends_streams() -> None:
     async def main() -> None:
         async with served() as (server, transport):
             async with transport.stream(WATCH) as answer:
@@ -97,7 +97,7 @@ def test_a_server_that_is_not_there_refuses_and_one_that_restarts_breaks_off() -
 
 
 @pytest.mark.parametrize("do", ["drop", "lose"])
-def test_an_answer_that_is_lost_is_an_error_and_no_answer(do: str) -> None:
+def test_lost_response_raises_error(do: str) -> None:
     async def main() -> bool:
         async with served() as (server, transport):
             server.faults.add(Fault(do=do, verbs=("create",)))
@@ -112,7 +112,7 @@ def test_an_answer_that_is_lost_is_an_error_and_no_answer(do: str) -> None:
     assert in_memory(main()) is (do == "lose")
 
 
-def test_a_crash_ends_what_its_process_has_asked_for() -> None:
+def test_crash_ends_requests_of_process() -> None:
     async def main() -> None:
         async with served() as (server, transport):
             process = Process("a")
@@ -133,7 +133,7 @@ def test_a_crash_ends_what_its_process_has_asked_for() -> None:
     in_memory(main())
 
 
-def test_a_transport_that_is_closed_sends_nothing() -> None:
+def test_closed_transport_sends_no_requests() -> None:
     async def main() -> None:
         async with served() as (_, transport):
             async with transport.stream(WATCH) as answer:
@@ -147,7 +147,7 @@ def test_a_transport_that_is_closed_sends_nothing() -> None:
     in_memory(main())
 
 
-def test_a_harness_hands_requests_over_unless_its_server_has_tls() -> None:
+def test_harness_uses_direct_transport_without_tls() -> None:
     async def main(options: ServerOptions) -> str:
         async with running_harness(ApiServer(options), direct=True) as harness:
             return type(state_of(harness).open_transport(harness.client.config)).__name__

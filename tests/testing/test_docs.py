@@ -28,18 +28,18 @@ def write(pytester: pytest.Pytester, *names: str, ini: str = "") -> None:
         (pytester.path / name).write_text(PROGRAMS[name])
 
 
-def test_with_a_server_for_each_test(pytester: pytest.Pytester) -> None:
+def test_example_of_page_with_server_per_test(pytester: pytest.Pytester) -> None:
     write(pytester, "logins.py", "test_logins.py")
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
 
 
-def test_with_models_of_the_cluster(pytester: pytest.Pytester) -> None:
+def test_example_of_page_with_cluster_models(pytester: pytest.Pytester) -> None:
     write(pytester, "test_models.py")
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize("where", ["shared", "another cluster"])
-def test_in_real_time(pytester: pytest.Pytester, tmp_path: Path, where: str) -> None:
+def test_example_of_page_in_real_time(pytester: pytest.Pytester, tmp_path: Path, where: str) -> None:
     chosen = ["-p", "no:cacheprovider", "-k", "created"]  # the other test would take ten minutes
     if where == "shared":
         write(pytester, "logins.py", "test_logins.py", ini='deltaloop_server_scope = "session"')

@@ -30,7 +30,7 @@ def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-rs", *arguments)
 
 
-def test_a_server_of_its_own_in_virtual_time_and_in_real_time(pytester: pytest.Pytester) -> None:
+def test_each_test_has_own_server_in_virtual_or_real_time(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -71,7 +71,7 @@ def test_a_server_of_its_own_in_virtual_time_and_in_real_time(pytester: pytest.P
     result.stdout.no_fnmatch_line("*During handling*")
 
 
-def test_plain_tests_have_a_server_in_a_thread_a_kubeconfig_and_a_blocking_client(pytester: pytest.Pytester) -> None:
+def test_plain_tests_have_server_thread_kubeconfig_and_blocking_client(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -114,7 +114,7 @@ def test_plain_tests_have_a_server_in_a_thread_a_kubeconfig_and_a_blocking_clien
     )
 
 
-def test_an_async_test_that_nobody_has_taken_is_told_how_to_be_run(pytester: pytest.Pytester) -> None:
+def test_unhandled_async_test_gets_error_with_remedy(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         async def test_not_ours(deltaloop_client):
@@ -126,7 +126,7 @@ def test_an_async_test_that_nobody_has_taken_is_told_how_to_be_run(pytester: pyt
     result.stdout.fnmatch_lines(['*Set deltaloop_async_tests = "virtual" in pytest\'s configuration, or mark*'])
 
 
-def test_the_relay_fails_on_demand_in_virtual_time(pytester: pytest.Pytester) -> None:
+def test_relay_fixture_injects_faults_in_virtual_time(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -146,7 +146,7 @@ def test_the_relay_fails_on_demand_in_virtual_time(pytester: pytest.Pytester) ->
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_one_server_for_all_with_a_namespace_for_each(pytester: pytest.Pytester) -> None:
+def test_shared_server_gives_each_test_a_namespace(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -182,7 +182,7 @@ def test_one_server_for_all_with_a_namespace_for_each(pytester: pytest.Pytester)
     result.stdout.fnmatch_lines(["SKIPPED*requires virtual time, but the server is shared or real*"])
 
 
-def test_the_same_fixtures_on_another_cluster_by_an_option(pytester: pytest.Pytester, tmp_path: Path) -> None:
+def test_kubeconfig_option_selects_other_cluster(pytester: pytest.Pytester, tmp_path: Path) -> None:
     write(
         pytester,
         """
@@ -225,7 +225,7 @@ def test_the_same_fixtures_on_another_cluster_by_an_option(pytester: pytest.Pyte
                 outside.wait_for(kinds.NAMESPACE, namespace.name, wait.deleted(), timeout=5)
 
 
-def test_options_that_mean_nothing_are_refused(pytester: pytest.Pytester) -> None:
+def test_invalid_options_are_rejected(pytester: pytest.Pytester) -> None:
     write(pytester, "def test_it(): pass\n")
     result = run(pytester, "--deltaloop-context", "x")
     result.stderr.fnmatch_lines(["*--deltaloop-context requires --deltaloop-kubeconfig*"])
@@ -241,7 +241,7 @@ def test_options_that_mean_nothing_are_refused(pytester: pytest.Pytester) -> Non
     result.stdout.fnmatch_lines(["*missing*No such file or directory*"])
 
 
-def test_what_fails_while_fixtures_are_made_leaves_nothing(pytester: pytest.Pytester) -> None:
+def test_failing_fixture_leaves_no_server(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -267,7 +267,7 @@ def test_what_fails_while_fixtures_are_made_leaves_nothing(pytester: pytest.Pyte
     run(pytester).assert_outcomes(errors=2, passed=2)
 
 
-def test_other_plugins_async_tests_have_the_server_in_a_thread(pytester: pytest.Pytester) -> None:
+def test_async_tests_of_other_plugins_use_server_thread(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -289,7 +289,7 @@ def test_other_plugins_async_tests_have_the_server_in_a_thread(pytester: pytest.
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_connections_are_in_memory_where_the_configuration_says_so(pytester: pytest.Pytester) -> None:
+def test_memory_network_is_enabled_by_configuration(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """

@@ -60,7 +60,7 @@ async def test_a_harness_has_at_most_20_public_members_with_documentation(deltal
         assert f"    {name}: " in documented if found is None else inspect.getdoc(found), name
 
 
-async def test_what_was_written_and_recorded(deltaloop_harness: Harness) -> None:
+async def test_writes_and_events_are_recorded(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     replica = await harness.start(login)
     await ask(harness.client)
@@ -82,7 +82,7 @@ async def test_what_was_written_and_recorded(deltaloop_harness: Harness) -> None
     assert [each["reason"] for each in await harness.client.list_all(dl.kinds.EVENT)] == ["Made"]  # they were sent
 
 
-async def test_settled_means_now_and_advance_brings_what_is_due_later(deltaloop_harness: Harness) -> None:
+async def test_settled_ignores_later_work_and_advance_runs_it(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await harness.start(login)
     await ask(harness.client)
@@ -97,7 +97,7 @@ async def test_settled_means_now_and_advance_brings_what_is_due_later(deltaloop_
     assert len(harness.writes) == 3
 
 
-async def test_a_retry_that_a_later_run_has_made_needless_is_not_waited_for(deltaloop_harness: Harness) -> None:
+async def test_settled_does_not_wait_for_redundant_retry(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     clock = asyncio.get_running_loop().time
     refused, ran = 12, 0
@@ -123,7 +123,7 @@ async def test_a_retry_that_a_later_run_has_made_needless_is_not_waited_for(delt
     assert ran == refused + 2  # it comes all the same
 
 
-async def test_a_crash_forgets_and_runs_no_clean_up_and_a_restart_begins_anew(deltaloop_harness: Harness) -> None:
+async def test_crash_runs_no_cleanup_and_restart_has_new_state(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     ran: list[str] = []
 
@@ -160,7 +160,7 @@ async def test_a_crash_forgets_and_runs_no_clean_up_and_a_restart_begins_anew(de
     assert len(harness.replicas) == 1
 
 
-async def test_a_stop_is_a_good_end(deltaloop_harness: Harness) -> None:
+async def test_stop_is_graceful(deltaloop_harness: Harness) -> None:
     replica = await deltaloop_harness.start(login)
     await replica.stop()
     await replica.stop()
@@ -170,7 +170,7 @@ async def test_a_stop_is_a_good_end(deltaloop_harness: Harness) -> None:
     assert replica.leads
 
 
-async def test_an_error_of_the_program_reaches_the_test(deltaloop_harness: Harness) -> None:
+async def test_error_of_program_is_raised_in_test(deltaloop_harness: Harness) -> None:
     foos = dl.controller("samples.deltaloop.dev/v1alpha1/Foo", name="foos")(login.function)
     with pytest.raises(dl.errors.UnknownResourceError, match="Foo"):
         await deltaloop_harness.start(foos)
@@ -178,7 +178,7 @@ async def test_an_error_of_the_program_reaches_the_test(deltaloop_harness: Harne
 
 
 @pytest.mark.parametrize("path", [CRD, CRD.parent, f"{CRD.parent}/crd*.yaml"])
-async def test_files_are_installed_and_their_kinds_are_served(deltaloop_harness: Harness, path: Path | str) -> None:
+async def test_installed_files_define_kinds(deltaloop_harness: Harness, path: Path | str) -> None:
     harness = deltaloop_harness
     await harness.install(path)
     await harness.install(path)
@@ -186,15 +186,13 @@ async def test_files_are_installed_and_their_kinds_are_served(deltaloop_harness:
     await harness.client.create("samples.deltaloop.dev/v1alpha1/Foo", foo)
 
 
-async def test_a_path_without_objects_is_refused(deltaloop_harness: Harness) -> None:
+async def test_path_without_objects_is_rejected(deltaloop_harness: Harness) -> None:
     with pytest.raises(dl.errors.InvalidArgumentError, check=having(argument="paths")):
         await deltaloop_harness.install("nothing/*")
 
 
 @pytest.mark.parametrize("refuse", [False, True])
-async def test_a_parted_replica_does_what_it_has_to_once_the_network_heals(
-    deltaloop_harness: Harness, refuse: bool
-) -> None:
+async def test_partitioned_replica_continues_after_partition(deltaloop_harness: Harness, refuse: bool) -> None:
     harness = deltaloop_harness
     await harness.start(login)
     with harness.partition(refuse=refuse):
@@ -208,7 +206,7 @@ async def test_a_parted_replica_does_what_it_has_to_once_the_network_heals(
     assert await answer(harness.client) == "a"
 
 
-async def test_the_leader_is_killed_and_the_other_replica_takes_over(deltaloop_harness: Harness) -> None:
+async def test_standby_takes_over_after_crash_of_leader(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     first = await harness.start(login, leader_election=True)
     second = await harness.start(login, leader_election=True)
@@ -226,7 +224,7 @@ async def test_the_leader_is_killed_and_the_other_replica_takes_over(deltaloop_h
     assert not first.leads
 
 
-async def test_a_leader_that_is_parted_from_the_server_stops_and_the_other_one_goes_on(
+async def test_standby_takes_over_from_partitioned_leader(
     deltaloop_harness: Harness,
 ) -> None:
     harness = deltaloop_harness
@@ -242,7 +240,7 @@ async def test_a_leader_that_is_parted_from_the_server_stops_and_the_other_one_g
     assert harness.leader is second
 
 
-async def test_a_leader_that_stands_still_is_replaced_and_does_nothing_when_it_goes_on(
+async def test_resumed_leader_does_not_write_after_takeover(
     deltaloop_harness: Harness,
 ) -> None:
     harness = deltaloop_harness
@@ -262,7 +260,7 @@ async def test_a_leader_that_stands_still_is_replaced_and_does_nothing_when_it_g
     assert {write.replica for write in harness.writes[written:]} == {"replica-2"}
 
 
-async def test_who_stands_still_is_waited_for_unless_another_one_does_the_same(deltaloop_harness: Harness) -> None:
+async def test_settled_waits_for_paused_replica_without_standby(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
 
     @dl.controller(MAP, name="other", writes=[MAP])
@@ -283,7 +281,7 @@ async def test_who_stands_still_is_waited_for_unless_another_one_does_the_same(d
     await harness.settled()
 
 
-async def test_an_invariant_is_checked_after_every_write(deltaloop_harness: Harness) -> None:
+async def test_invariant_is_checked_after_each_write(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     looked: list[int] = []
 
@@ -303,7 +301,7 @@ async def test_an_invariant_is_checked_after_every_write(deltaloop_harness: Harn
     assert looked == [0, 1], "the program has not heard of its write yet, and no more is looked at"
 
 
-async def test_a_share_of_the_writes_fails_and_the_end_is_the_same(deltaloop_harness: Harness) -> None:
+async def test_failing_writes_do_not_change_final_state(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await harness.start(login)
     with harness.fail_writes(0.5, seed=3):
@@ -317,7 +315,7 @@ async def test_a_share_of_the_writes_fails_and_the_end_is_the_same(deltaloop_har
     assert harness.faults.active() == ()
 
 
-async def test_a_fault_strikes_programs_and_not_the_test(deltaloop_harness: Harness) -> None:
+async def test_faults_affect_programs_but_not_test_client(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await harness.start(login)
     harness.faults.add(Fault(do="refuse", code=403, resources=("secrets",), verbs=("create",)))
@@ -330,7 +328,7 @@ async def test_a_fault_strikes_programs_and_not_the_test(deltaloop_harness: Harn
     await harness.settled()
 
 
-async def test_a_hot_loop_is_named(deltaloop_harness: Harness) -> None:
+async def test_hot_loop_is_reported(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
 
     @dl.controller(MAP, name="hot", writes=[MAP], predicates=[dl.predicates.HasLabels("login")], hot_loops=None)
@@ -349,7 +347,7 @@ async def test_a_hot_loop_is_named(deltaloop_harness: Harness) -> None:
     await harness.crash()
 
 
-async def test_a_loop_in_which_no_time_passes_stops_its_program_so_that_the_test_goes_on() -> None:
+async def test_busy_loop_without_passing_time_stops_program() -> None:
     @dl.controller(MAP, name="hot", writes=[MAP], predicates=[dl.predicates.HasLabels("login")], hot_loops=None)
     async def hot(request: dl.Request, ctx: dl.Context) -> None:
         patch = {"metadata": {"annotations": {"number": str(ctx.number)}}}
@@ -367,7 +365,7 @@ async def test_a_loop_in_which_no_time_passes_stops_its_program_so_that_the_test
         await harness.crash()
 
 
-async def test_a_write_that_is_given_up_is_written_down() -> None:
+async def test_canceled_write_is_recorded() -> None:
     @dl.controller(MAP, name="slow", writes=[SECRET], predicates=[dl.predicates.HasLabels("login")], timeout=5.0)
     async def slow(request: dl.Request, ctx: dl.Context) -> None:
         if await ctx.client.find(SECRET, request.name) is None:
@@ -395,11 +393,11 @@ async def logins(harness: Harness) -> None:
     assert secret["data"]
 
 
-async def test_a_crash_at_every_write_ends_the_same() -> None:
+async def test_crash_at_each_write_gives_same_final_state() -> None:
     assert await crash_at_every_write(logins) == 5
 
 
-async def test_a_crash_that_does_harm_is_told_with_its_place() -> None:
+async def test_harmful_crash_is_reported_with_its_write() -> None:
     @dl.controller(MAP, name="counter", writes=[MAP, SECRET], predicates=[dl.predicates.HasLabels("login")])
     async def counter(request: dl.Request, ctx: dl.Context) -> None:
         found = await ctx.client.find(MAP, request.name, namespace=request.namespace)
@@ -424,7 +422,7 @@ async def test_a_crash_that_does_harm_is_told_with_its_place() -> None:
 
 
 @pytest.mark.parametrize("moment", CrashMoment)
-async def test_a_planned_crash_is_on_its_side_of_the_write(deltaloop_harness: Harness, moment: CrashMoment) -> None:
+async def test_planned_crash_is_before_or_after_write(deltaloop_harness: Harness, moment: CrashMoment) -> None:
     harness = deltaloop_harness
     replica = await harness.start(login)
     harness.crash_at_write(1, moment)
@@ -439,7 +437,7 @@ async def test_a_planned_crash_is_on_its_side_of_the_write(deltaloop_harness: Ha
 
 
 @pytest.mark.real_time
-async def test_it_runs_on_the_real_clock_and_refuses_what_it_cannot_do_there(deltaloop_harness: Harness) -> None:
+async def test_harness_in_real_time_rejects_advance(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await harness.start(login)
     await ask(harness.client)
@@ -453,7 +451,7 @@ async def test_it_runs_on_the_real_clock_and_refuses_what_it_cannot_do_there(del
         await harness.advance(1)
 
 
-async def test_nothing_of_a_crashed_program_is_held_afterwards() -> None:
+async def test_crashed_program_is_garbage_collected() -> None:
     async with embedded_harness() as harness:
         replicas = [await harness.start(login, leader_election=True) for _ in range(2)]
         await ask(harness.client)
@@ -464,7 +462,7 @@ async def test_nothing_of_a_crashed_program_is_held_afterwards() -> None:
     assert [manager() for manager in managers] == [None, None]
 
 
-async def test_a_mistake_that_parks_its_key_reaches_the_test(deltaloop_harness: Harness) -> None:
+async def test_programming_error_is_raised_in_test(deltaloop_harness: Harness) -> None:
     @dl.controller(MAP, name="writes", predicates=[dl.predicates.HasLabels("login")])
     async def writes(request: dl.Request, ctx: dl.Context) -> None:
         await ctx.client.delete(SECRET, request.name, namespace=request.namespace)
@@ -475,7 +473,7 @@ async def test_a_mistake_that_parks_its_key_reaches_the_test(deltaloop_harness: 
         await deltaloop_harness.settled()
 
 
-async def test_children_that_cannot_be_applied_reach_the_test_and_are_not_tried_again(
+async def test_invalid_children_error_is_raised_in_test_without_retry(
     deltaloop_harness: Harness,
 ) -> None:
     runs = list[str]()
@@ -501,7 +499,7 @@ async def counts(client: dl.Client) -> None:
     await asyncio.get_running_loop().create_future()
 
 
-async def test_any_program_may_run_crash_and_end(deltaloop_harness: Harness) -> None:
+async def test_any_coroutine_can_run_crash_and_end(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     replica = await harness.run(counts)
     await harness.settled(600)
@@ -517,7 +515,7 @@ async def test_any_program_may_run_crash_and_end(deltaloop_harness: Harness) -> 
     assert not replica.alive
 
 
-async def test_a_program_that_ends_by_an_error_is_started_again(deltaloop_harness: Harness) -> None:
+async def test_failed_program_is_restarted(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     ended: list[float] = []
 
@@ -533,7 +531,7 @@ async def test_a_program_that_ends_by_an_error_is_started_again(deltaloop_harnes
     assert len(harness.writes) == 2
 
 
-async def test_a_program_that_always_ends_is_named_with_its_error(deltaloop_harness: Harness) -> None:
+async def test_crash_looping_program_is_reported_with_error(deltaloop_harness: Harness) -> None:
     async def ends(_: dl.Client) -> None:
         raise LookupError("nothing there")
 
@@ -542,7 +540,7 @@ async def test_a_program_that_always_ends_is_named_with_its_error(deltaloop_harn
         await deltaloop_harness.settled(30)
 
 
-async def test_a_program_that_has_done_its_work_is_at_rest(deltaloop_harness: Harness) -> None:
+async def test_completed_program_is_settled(deltaloop_harness: Harness) -> None:
     async def once(client: dl.Client) -> None:
         await client.create(dl.kinds.CONFIG_MAP, {"metadata": {"name": "once"}})
 
@@ -551,7 +549,7 @@ async def test_a_program_that_has_done_its_work_is_at_rest(deltaloop_harness: Ha
     assert len(deltaloop_harness.writes) == 1
 
 
-async def test_lifespan_is_that_of_each_program(deltaloop_harness: Harness) -> None:
+async def test_each_program_has_own_lifespan(deltaloop_harness: Harness) -> None:
     notes: list[str] = []
 
     @dl.lifespan

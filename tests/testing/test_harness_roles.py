@@ -33,7 +33,7 @@ async def ask(harness: Harness) -> None:
     await harness.client.create(MAP, {"metadata": {"name": "a", "labels": {"copy": ""}}})
 
 
-async def test_what_is_declared_is_enough_with_events_and_an_election() -> None:
+async def test_declared_role_is_sufficient_with_events_and_election() -> None:
     async with embedded_harness(RBAC) as harness:
         one = await harness.start(copier(SECRET), as_role=True, leader_election=True)
         await ask(harness)
@@ -47,7 +47,7 @@ async def test_what_is_declared_is_enough_with_events_and_an_election() -> None:
         assert one.leads
 
 
-async def test_what_is_not_declared_is_forbidden_by_the_server(caplog: pytest.LogCaptureFixture) -> None:
+async def test_undeclared_access_is_forbidden_by_server(caplog: pytest.LogCaptureFixture) -> None:
     options = dl.ManagerOptions(preflight=False, undeclared_access=UndeclaredAccess.WARN)
     async with embedded_harness(RBAC) as harness:
         await harness.start(copier(dl.Permission(SECRET, verbs=("create",))), as_role=True, options=options)
@@ -60,6 +60,6 @@ async def test_what_is_not_declared_is_forbidden_by_the_server(caplog: pytest.Lo
         assert await harness.client.find(SECRET, "a") is None
 
 
-async def test_a_server_where_roles_mean_nothing_is_refused(deltaloop_harness: Harness) -> None:
+async def test_as_role_needs_rbac_authorization(deltaloop_harness: Harness) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="ServerOptions.authorization_mode")):
         await deltaloop_harness.start(copier(SECRET), as_role=True)

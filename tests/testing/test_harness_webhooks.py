@@ -34,7 +34,7 @@ def no_secrets(_: dl.Resource) -> dl.FieldError:
     return dl.FieldError("", "no secrets here")
 
 
-async def test_functions_are_called_over_the_wire(deltaloop_harness: Harness) -> None:
+async def test_webhooks_are_called_over_http(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     await harness.install(CRD)
     await harness.start(webhooks=[check, set_defaults, to_new, to_old])
@@ -67,7 +67,7 @@ async def test_dry_runs_warnings_and_deletions(deltaloop_harness: Harness) -> No
     assert seen == [("CREATE", True), ("CREATE", False), ("DELETE", False)]
 
 
-async def test_caches_are_read_and_what_is_not_declared_is_not(deltaloop_harness: Harness) -> None:
+async def test_webhook_reads_declared_caches_only(deltaloop_harness: Harness) -> None:
     @dl.validate(MAPS, reads=[dl.kinds.SECRET])
     def has_a_secret(obj: dl.Resource, request: dl.AdmissionRequest[dl.Resource]) -> Iterator[dl.FieldError]:
         if request.lister(dl.kinds.SECRET).find(f"{request.namespace}/{obj.name}") is None:
@@ -94,7 +94,7 @@ async def test_caches_are_read_and_what_is_not_declared_is_not(deltaloop_harness
         await client.create(MAPS, named("a"))
 
 
-async def test_while_all_replicas_are_gone_the_failure_policy_decides(deltaloop_harness: Harness) -> None:
+async def test_failure_policy_applies_without_replicas(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     first = await harness.start(webhooks=[not_empty, no_secrets])
     second = await harness.start(webhooks=[not_empty, no_secrets])
@@ -116,7 +116,7 @@ async def test_while_all_replicas_are_gone_the_failure_policy_decides(deltaloop_
         await client.create(MAPS, named("c", of="c"))
 
 
-async def test_one_that_stands_still_is_waited_for_until_its_time_limit(deltaloop_harness: Harness) -> None:
+async def test_paused_webhook_times_out(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     replica = await harness.start(webhooks=[not_empty, no_secrets])
     replica.pause()
@@ -127,7 +127,7 @@ async def test_one_that_stands_still_is_waited_for_until_its_time_limit(deltaloo
     await client.create(MAPS, named("a", of="a"))
 
 
-async def test_one_that_is_wrong_is_told_by_its_name_and_nothing_of_the_object(deltaloop_harness: Harness) -> None:
+async def test_webhook_error_contains_name_but_no_object(deltaloop_harness: Harness) -> None:
     @dl.validate(MAPS)
     def wrong(obj: dl.Resource) -> None:
         raise ValueError(obj["data"]["secret"])
@@ -139,7 +139,7 @@ async def test_one_that_is_wrong_is_told_by_its_name_and_nothing_of_the_object(d
     assert "hidden" not in str(caught.value)
 
 
-async def test_definitions_have_to_be_there_before_they_are_converted(deltaloop_harness: Harness) -> None:
+async def test_conversion_webhook_needs_installed_crd(deltaloop_harness: Harness) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="webhooks")):
         await deltaloop_harness.start(webhooks=[to_new, to_old])
     with pytest.raises(InvalidArgumentError, check=having(argument="controllers")):

@@ -31,7 +31,7 @@ def seen() -> list[str]:
     return []
 
 
-def test_what_was_entered_is_there_during_the_test_and_left_in_reverse_after_it(seen: list[str]) -> None:
+def test_context_managers_exit_in_reverse_order_after_test(seen: list[str]) -> None:
     loop = ItemLoop(real=False)
     first, second, third = (guest(name, seen) for name in "abc")
     assert loop.enter(first) == "a"
@@ -50,7 +50,7 @@ def test_what_was_entered_is_there_during_the_test_and_left_in_reverse_after_it(
     assert seen == ["enter a", "enter b", "enter c", "leave b", "body", "leave c", "leave a"]
 
 
-def test_a_test_that_never_ran_leaves_all_the_same(seen: list[str]) -> None:
+def test_context_managers_exit_without_test(seen: list[str]) -> None:
     loop = ItemLoop(real=True)
     loop.enter(guest("a", seen))
     loop.enter(guest("b", seen))
@@ -58,7 +58,7 @@ def test_a_test_that_never_ran_leaves_all_the_same(seen: list[str]) -> None:
     assert seen[2:] == ["leave b", "leave a"]
 
 
-def test_a_body_that_fails_leaves_and_its_error_goes_on(seen: list[str]) -> None:
+def test_context_managers_exit_after_failing_test(seen: list[str]) -> None:
     loop = ItemLoop(real=False)
     loop.enter(guest("a", seen))
 
@@ -71,7 +71,7 @@ def test_a_body_that_fails_leaves_and_its_error_goes_on(seen: list[str]) -> None
     assert seen == ["enter a", "leave a"]
 
 
-def test_what_entering_or_leaving_raises_is_raised_and_the_others_are_left(seen: list[str]) -> None:
+def test_error_of_enter_or_exit_is_raised_and_others_exit(seen: list[str]) -> None:
     @asynccontextmanager
     async def closed() -> AsyncGenerator[None]:
         raise LookupError("closed")
@@ -92,7 +92,7 @@ def test_what_entering_or_leaving_raises_is_raised_and_the_others_are_left(seen:
     assert seen[-2:] == ["leave b", "leave a"]
 
 
-def test_tasks_of_the_body_are_found_and_those_of_fixtures_are_not_meant(seen: list[str]) -> None:
+def test_leftover_tasks_of_test_are_found_but_not_of_fixtures(seen: list[str]) -> None:
     loop = ItemLoop(real=False)
     loop.enter(guest("a", seen))
 

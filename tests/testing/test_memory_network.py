@@ -47,7 +47,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-def test_bytes_arrive_in_order_and_one_direction_can_end_before_the_other() -> None:
+def test_bytes_arrive_in_order_and_directions_end_separately() -> None:
     async def main() -> bytes:
         async with connected(echo) as (reader, writer):
             for number in range(1000):
@@ -59,7 +59,7 @@ def test_bytes_arrive_in_order_and_one_direction_can_end_before_the_other() -> N
     assert in_memory(main()) == b"".join(b"%d," % number for number in range(1000)) + b"end"
 
 
-def test_the_machines_ports_are_neither_taken_nor_reached() -> None:
+def test_memory_network_does_not_use_ports_of_machine() -> None:
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as real:
             port = real.getsockname()[1]
@@ -79,7 +79,7 @@ def test_the_machines_ports_are_neither_taken_nor_reached() -> None:
     in_memory(main())
 
 
-def test_who_listens_at_any_address_is_found_and_free_ports_differ() -> None:
+def test_servers_on_any_address_are_reachable_with_different_ports() -> None:
     async def main() -> None:
         servers = [await asyncio.start_server(echo, host, 0) for host in (None, "0.0.0.0", "127.0.0.1")]
         ports = [server.sockets[0].getsockname()[1] for server in servers]
@@ -127,14 +127,14 @@ def _held_back(network: MemoryNetwork) -> tuple[int, int]:
     return run_virtual(main(), network=network)
 
 
-def test_a_peer_that_does_not_read_holds_the_writer_back_until_it_does() -> None:
+def test_unread_bytes_block_writer() -> None:
     before, left = _held_back(MemoryNetwork())
     assert before < 1_000_000
     assert left <= 2**16
 
 
 @pytest.mark.parametrize("reads_all", [True, False])
-def test_a_close_is_an_end_and_a_reset_where_something_was_left_unread(reads_all: bool) -> None:
+def test_close_with_unread_bytes_is_reset(reads_all: bool) -> None:
     async def main() -> bytes:
         async def closes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if reads_all:
@@ -161,7 +161,7 @@ def test_a_close_is_an_end_and_a_reset_where_something_was_left_unread(reads_all
             in_memory(main())
 
 
-def test_writing_to_who_is_gone_is_told() -> None:
+def test_write_to_closed_peer_raises_error() -> None:
     async def main() -> None:
         async def leaves(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.close()
@@ -204,12 +204,12 @@ async def _work(options: ServerOptions) -> tuple[list[str], float]:
 
 
 @pytest.mark.parametrize("tls", [True, False])
-def test_the_api_server_and_its_clients_are_as_on_sockets(tls: bool) -> None:
+def test_api_server_behaves_like_on_sockets(tls: bool) -> None:
     options = ServerOptions(insecure_http=not tls)
     assert in_memory(_work(options)) == run_virtual(_work(options))
 
 
-def test_a_certificate_that_is_not_accepted_ends_the_connection() -> None:
+def test_rejected_certificate_ends_connection() -> None:
     async def main() -> None:
         async with ApiServer() as server:
             stranger = ServerOptions()
@@ -223,7 +223,7 @@ def test_a_certificate_that_is_not_accepted_ends_the_connection() -> None:
     in_memory(main())
 
 
-def test_the_relays_faults_bite() -> None:
+def test_relay_faults_affect_memory_network() -> None:
     async def main() -> None:
         async with ApiServer(ServerOptions(insecure_http=True)) as server, Relay(server.url) as relay:
             config = server.kubeconfig()
@@ -248,7 +248,7 @@ def test_the_relays_faults_bite() -> None:
     in_memory(main())
 
 
-def test_a_process_that_crashes_is_gone_from_the_network() -> None:
+def test_crashed_process_leaves_network() -> None:
     async def main() -> None:
         heard = list[bytes]()
 
@@ -300,9 +300,9 @@ def _trace(network: MemoryNetwork | None) -> list[str]:
     return run_virtual(main(), network=network)
 
 
-def test_a_program_does_the_same_over_sockets_and_in_memory() -> None:
+def test_program_behaves_equally_on_sockets_and_in_memory() -> None:
     assert _trace(MemoryNetwork()) == _trace(None)
 
 
-def test_without_a_network_the_loop_has_the_machines_sockets() -> None:
+def test_loop_without_network_uses_sockets() -> None:
     assert NetworkLoop.network is None

@@ -17,7 +17,7 @@ import pytest
 from deltaloop.testing.deterministic_loop.processes import Process, ProcessLoop
 
 
-async def test_no_clean_up_of_a_crashed_process_runs_and_its_tasks_are_gone() -> None:
+async def test_crashed_process_runs_no_cleanup_and_loses_tasks() -> None:
     ran: list[str] = []
     process = Process("a")
 
@@ -57,7 +57,7 @@ async def test_no_clean_up_of_a_crashed_process_runs_and_its_tasks_are_gone() ->
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="tasks that begin at once came with Python 3.12")
-async def test_a_task_that_was_made_without_the_loop_is_gone_too() -> None:
+async def test_task_created_without_loop_is_removed() -> None:
     """As aiohttp's server makes them."""
     ran: list[str] = []
     process = Process("a")
@@ -82,7 +82,7 @@ async def test_a_task_that_was_made_without_the_loop_is_gone_too() -> None:
     assert ran == ["clean-up"] * 2
 
 
-async def test_the_process_itself_may_crash_and_goes_no_further_than_its_next_await() -> None:
+async def test_process_can_crash_itself_at_next_await() -> None:
     ran: list[str] = []
     process = Process("a")
 
@@ -102,7 +102,7 @@ async def test_the_process_itself_may_crash_and_goes_no_further_than_its_next_aw
     process.dispose()
 
 
-async def test_what_wakes_a_crashed_process_wakes_nothing() -> None:
+async def test_crashed_process_is_not_woken() -> None:
     ran: list[str] = []
     process = Process("a")
     loop = asyncio.get_running_loop()
@@ -129,7 +129,7 @@ async def test_what_wakes_a_crashed_process_wakes_nothing() -> None:
 
 
 @pytest.mark.parametrize("crashes_in", ["the middle of an answer", "the middle of a request"])
-async def test_the_other_side_of_its_connections_sees_them_end(crashes_in: str) -> None:
+async def test_connections_of_crashed_process_end_for_peers(crashes_in: str) -> None:
     heard: list[bytes] = []
     ended = asyncio.Event()
 
@@ -167,7 +167,7 @@ async def test_the_other_side_of_its_connections_sees_them_end(crashes_in: str) 
     await server.wait_closed()
 
 
-async def test_what_it_listened_on_is_free_again() -> None:
+async def test_ports_of_crashed_process_are_free() -> None:
     process = Process("a")
 
     def serve(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
@@ -184,7 +184,7 @@ async def test_what_it_listened_on_is_free_again() -> None:
     process.dispose()
 
 
-async def test_a_thread_that_returns_to_a_crashed_process_does_not_hold_the_clock() -> None:
+async def test_returning_thread_of_crashed_process_does_not_block_clock() -> None:
     process = Process("a")
     ran: list[str] = []
 
@@ -262,7 +262,7 @@ def failing(ran: list[str]) -> Coroutine[object, object, None]:
 
 
 @pytest.mark.parametrize("make", [stubborn, generating, between_two_items, failing])
-async def test_what_a_crash_leaves_standing_is_closed_without_a_sound(
+async def test_remains_of_crash_are_closed_silently(
     make: Callable[[list[str]], Coroutine[object, object, None]], caplog: pytest.LogCaptureFixture
 ) -> None:
     gc.collect()  # what earlier tests left
@@ -282,7 +282,7 @@ async def test_what_a_crash_leaves_standing_is_closed_without_a_sound(
 
 
 @pytest.mark.real_time
-async def test_it_works_on_the_real_clock_too() -> None:
+async def test_processes_work_in_real_time() -> None:
     assert type(asyncio.get_running_loop()) is ProcessLoop
     process = Process("a")
     ran: list[str] = []
@@ -301,7 +301,7 @@ async def test_it_works_on_the_real_clock_too() -> None:
     process.dispose()
 
 
-def test_another_loop_is_refused_with_the_remedy() -> None:
+def test_other_event_loop_is_rejected() -> None:
     async def main() -> None:
         Process("a")
 
@@ -309,7 +309,7 @@ def test_another_loop_is_refused_with_the_remedy() -> None:
         asyncio.run(main())
 
 
-async def test_other_processes_and_the_test_go_on() -> None:
+async def test_crash_does_not_affect_other_processes() -> None:
     ran: list[str] = []
 
     async def work(name: str) -> None:
@@ -329,7 +329,7 @@ async def test_other_processes_and_the_test_go_on() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_thread_of_a_crashed_process_is_not_left_waiting() -> None:
+async def test_waiting_thread_of_crashed_process_is_canceled() -> None:
     process = Process("a")
     loop = asyncio.get_running_loop()
     heard: list[str] = []
@@ -360,7 +360,7 @@ async def test_a_thread_of_a_crashed_process_is_not_left_waiting() -> None:
     process.dispose()
 
 
-async def test_its_connections_can_be_cut_and_it_hears_of_that() -> None:
+async def test_connections_of_process_can_be_cut() -> None:
     process = Process("a")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -385,7 +385,7 @@ async def test_its_connections_can_be_cut_and_it_hears_of_that() -> None:
     await server.wait_closed()
 
 
-async def test_a_process_that_stands_still_takes_no_step_until_it_goes_on() -> None:
+async def test_paused_process_takes_no_steps_until_resumed() -> None:
     took: list[str] = []
     process, other = Process("a"), Process("b")
 
@@ -414,7 +414,7 @@ async def test_a_process_that_stands_still_takes_no_step_until_it_goes_on() -> N
     other.crash()
 
 
-async def test_what_stands_still_is_ended_by_a_crash_all_the_same() -> None:
+async def test_paused_process_can_crash() -> None:
     took: list[str] = []
     process = Process("a")
 
@@ -441,7 +441,7 @@ class LastFirst:
         return (len(tasks) - 1,)
 
 
-async def test_ready_tasks_of_processes_take_their_steps_in_the_order_that_is_asked_for() -> None:
+async def test_ready_tasks_take_steps_in_specified_order() -> None:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, ProcessLoop)
     took: list[str] = []
@@ -465,7 +465,7 @@ async def test_ready_tasks_of_processes_take_their_steps_in_the_order_that_is_as
     process.crash()
 
 
-async def test_a_slow_clock_shows_less_and_what_is_timed_by_it_comes_later() -> None:
+async def test_slow_clock_delays_timers() -> None:
     loop = asyncio.get_running_loop()
     seen: list[tuple[float, float]] = []
     process, other = Process("slow"), Process("right")
@@ -491,7 +491,7 @@ async def test_a_slow_clock_shows_less_and_what_is_timed_by_it_comes_later() -> 
     assert loop.time() == pytest.approx(before + 9.0, abs=1e-4)
 
 
-async def test_a_wait_until_its_own_clock_shows_a_time_is_one_wait() -> None:
+async def test_timer_of_slow_clock_is_one_wait() -> None:
     """Rounding may not wake it before that: no time would pass then, and it would wait again and again."""
     loop = asyncio.get_running_loop()
     process = Process("slow")

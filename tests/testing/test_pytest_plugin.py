@@ -47,7 +47,7 @@ def test_async_tests_run_in_virtual_time_with_fixtures_and_parameters(pytester: 
     run(pytester).assert_outcomes(passed=5)
 
 
-def test_a_marker_asks_for_the_real_clock(pytester: pytest.Pytester) -> None:
+def test_marker_selects_real_clock(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -65,7 +65,7 @@ def test_a_marker_asks_for_the_real_clock(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=2)
 
 
-def test_a_task_left_behind_fails_the_test_and_is_named(pytester: pytest.Pytester) -> None:
+def test_leftover_task_fails_test(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -90,7 +90,7 @@ def test_a_task_left_behind_fails_the_test_and_is_named(pytester: pytest.Pyteste
     result.stdout.fnmatch_lines(["*the test ended with 1 running task(s): <coroutine object forgotten at *"])
 
 
-def test_failing_skipping_and_stalling_are_reported_as_such(pytester: pytest.Pytester) -> None:
+def test_failed_skipped_and_stalled_tests_are_reported(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -116,7 +116,7 @@ def test_failing_skipping_and_stalling_are_reported_as_such(pytester: pytest.Pyt
     result.stdout.fnmatch_lines(["*assert 1 == 2*", "*StalledError: the test cannot continue*"])
 
 
-def test_it_stays_out_of_the_way_unless_it_is_asked_for(pytester: pytest.Pytester) -> None:
+def test_plugin_handles_only_selected_tests(pytester: pytest.Pytester) -> None:
     write(
         pytester,
         """
@@ -138,7 +138,7 @@ def test_it_stays_out_of_the_way_unless_it_is_asked_for(pytester: pytest.Pyteste
     result.stdout.fnmatch_lines(["*async def functions are not natively supported*"])
 
 
-def test_another_plugin_gets_the_async_tests_that_are_its_own(pytester: pytest.Pytester) -> None:
+def test_other_plugin_receives_its_async_tests(pytester: pytest.Pytester) -> None:
     write(pytester, "async def test_theirs():\n    pass\n", asked_for=False)
     pytester.makeconftest(
         """
@@ -155,13 +155,13 @@ def test_another_plugin_gets_the_async_tests_that_are_its_own(pytester: pytest.P
     result.stdout.fnmatch_lines(["*theirs ran it*"])
 
 
-def test_the_markers_are_known_to_a_strict_configuration(pytester: pytest.Pytester) -> None:
+def test_markers_are_registered(pytester: pytest.Pytester) -> None:
     write(pytester, "@pytest.mark.real_time\nasync def test_it():\n    pass\n")
     run(pytester, "--strict-markers", "--strict-config").assert_outcomes(passed=1)
     run(pytester, "--markers").stdout.fnmatch_lines(["*virtual_time: run this async test in virtual time*"])
 
 
-def test_loading_it_brings_in_nothing_but_itself() -> None:
+def test_plugin_imports_few_modules() -> None:
     script = """
 import pytest, sys
 before = set(sys.modules)

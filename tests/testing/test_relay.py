@@ -80,7 +80,7 @@ async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: 
     return await reader.readline()
 
 
-async def test_without_faults_nothing_is_changed_and_ends_go_through() -> None:
+async def test_relay_without_faults_forwards_bytes_and_ends() -> None:
     async with relayed() as (service, relay):
         async with calling(relay) as (reader, writer):
             assert await ask(reader, writer, b"hello\n") == b"hello\n"
@@ -94,7 +94,7 @@ async def test_without_faults_nothing_is_changed_and_ends_go_through() -> None:
         assert relay.accepted == 1
 
 
-async def test_twenty_megabytes_go_through_with_back_pressure() -> None:
+async def test_twenty_megabytes_pass_with_back_pressure() -> None:
     body = bytes(range(256)) * (20 * 4096)
     received = bytearray()
 
@@ -115,7 +115,7 @@ async def test_twenty_megabytes_go_through_with_back_pressure() -> None:
     assert received == body
 
 
-async def test_a_planned_cut_passes_exactly_so_many_bytes() -> None:
+async def test_planned_cut_forwards_exact_number_of_bytes() -> None:
     async with relayed() as (service, relay):
         relay.plan(Cut(after_bytes=4))
         async with calling(relay) as (reader, writer):
@@ -126,7 +126,7 @@ async def test_a_planned_cut_passes_exactly_so_many_bytes() -> None:
         assert len(service.lines) == 2
 
 
-async def test_a_plan_is_for_the_next_ones_or_for_all() -> None:
+async def test_plan_applies_to_next_or_all_connections() -> None:
     async with relayed() as (_, relay):
         relay.plan(connections=1)
         relay.plan(Cut(), connections=1)
@@ -144,7 +144,7 @@ async def test_a_plan_is_for_the_next_ones_or_for_all() -> None:
             assert await ask(reader, writer, b"b\n") == b"b\n"
 
 
-async def test_a_reset_is_seen_as_one_by_both_sides() -> None:
+async def test_both_peers_see_reset() -> None:
     async with relayed() as (service, relay), calling(relay) as (reader, writer):
         assert await ask(reader, writer, b"a\n") == b"a\n"
         relay.inject(Reset())
@@ -154,7 +154,7 @@ async def test_a_reset_is_seen_as_one_by_both_sides() -> None:
         assert service.ends == ["reset"]
 
 
-async def test_a_stall_holds_for_its_time_and_no_longer() -> None:
+async def test_stall_ends_after_its_duration() -> None:
     loop = asyncio.get_running_loop()
     async with relayed() as (service, relay), calling(relay) as (reader, writer):
         relay.inject(Stall(duration=3600))
@@ -166,7 +166,7 @@ async def test_a_stall_holds_for_its_time_and_no_longer() -> None:
         assert service.lines == [b"a\n"]
 
 
-async def test_one_connection_can_be_harmed_and_the_other_spared() -> None:
+async def test_fault_can_affect_one_connection_only() -> None:
     async with relayed() as (_, relay), calling(relay) as first, calling(relay) as second:
         await relay.wait_for_connections(2)
         await settle()
@@ -178,7 +178,7 @@ async def test_one_connection_can_be_harmed_and_the_other_spared() -> None:
         assert await first[0].readline() == b"a\n"
 
 
-async def test_half_open_leaves_both_sides_believing() -> None:
+async def test_half_open_connection_stays_open_for_both_peers() -> None:
     async with relayed() as (service, relay):
         async with calling(relay) as (reader, writer):
             assert await ask(reader, writer, b"a\n") == b"a\n"
@@ -190,7 +190,7 @@ async def test_half_open_leaves_both_sides_believing() -> None:
         assert len(relay.connections) == 1, "the server still believes in it"
 
 
-async def test_delay_and_throttle_take_their_time() -> None:
+async def test_delay_and_throttle_take_expected_time() -> None:
     loop = asyncio.get_running_loop()
     async with relayed() as (_, relay):
         relay.plan(Delay(seconds=2.0), Delay(seconds=1.0, direction=Direction.TO_SERVER))
@@ -227,7 +227,7 @@ async def test_refusing_keeps_the_port_and_open_connections() -> None:
         assert relay.port == port
 
 
-async def test_a_target_that_refuses_is_a_reset() -> None:
+async def test_refusing_target_is_reset() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         async with Relay(f"127.0.0.1:{nobody.getsockname()[1]}") as relay:
@@ -237,7 +237,7 @@ async def test_a_target_that_refuses_is_a_reset() -> None:
             assert relay.connections == ()
 
 
-async def test_leaving_closes_everything_also_what_is_stalled() -> None:
+async def test_exit_closes_stalled_connections() -> None:
     async with echo() as service:
         async with Relay(f"127.0.0.1:{service.port}") as relay:
             reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
@@ -271,14 +271,14 @@ async def test_tls_passes_through_untouched() -> None:
         await settle()
 
 
-def test_addresses() -> None:
+def test_relay_addresses_are_parsed() -> None:
     assert Relay("https://127.0.0.1:6443/prefix").url == "https://127.0.0.1:0/prefix"
     assert Relay("example.org:80").url == "tcp://127.0.0.1:0"
     with pytest.raises(ValueError, match=r"example\.org"):
         Relay("example.org")
 
 
-async def test_a_kubeconfig_is_pointed_at_the_relay() -> None:
+async def test_kubeconfig_of_relay_has_its_address() -> None:
     ours = {"name": "ours", "cluster": {"server": "https://127.0.0.1:6443/x", "tls-server-name": "a"}}
     other = {"name": "other", "cluster": {"server": "https://example.org"}}
     given = {"clusters": [ours, other], "users": []}

@@ -73,7 +73,7 @@ def cuts_ports(obj: dict[str, Any]) -> None:
         obj["spec"]["ports"] = obj["spec"]["ports"][:1]
 
 
-def test_what_loses_nothing_passes() -> None:
+def test_lossless_conversion_passes() -> None:
     assert_conversion_round_trips(up, down)
 
 
@@ -85,7 +85,7 @@ def test_what_loses_nothing_passes() -> None:
         (cuts_ports, "/spec/ports/1", {"name", "ports"}),
     ],
 )
-def test_what_loses_something_is_found_and_made_small(function: Any, path: str, of: set[str]) -> None:
+def test_lossy_conversion_is_found_and_minimized(function: Any, path: str, of: set[str]) -> None:
     with pytest.raises(ConversionLossError) as caught:
         assert_conversion_round_trips(up, function)
     error = caught.value
@@ -96,7 +96,7 @@ def test_what_loses_something_is_found_and_made_small(function: Any, path: str, 
     assert len(error.object["spec"].get("ports", [])) in (0, 2)
 
 
-def test_classes_are_drawn_from_both_sides() -> None:
+def test_objects_are_generated_for_both_versions() -> None:
     with pytest.raises(ConversionLossError) as caught:
         assert_conversion_round_trips(to_new, to_old)
     assert [change["path"] for change in caught.value.changes] == ["/spec/owner"]
@@ -117,7 +117,7 @@ def test_versions_without_a_class_need_samples() -> None:
         assert_conversion_round_trips()
 
 
-def test_what_is_drawn_is_what_the_schema_allows() -> None:
+def test_generated_objects_satisfy_schema() -> None:
     schema = declared_kind(Thing).schema
     node = compile_schema(schema)
     chance = random.Random(7).random

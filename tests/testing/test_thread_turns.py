@@ -29,7 +29,7 @@ def in_turns(main: Callable[[], Awaitable[Any]], *, patience: float = 5.0) -> An
 
 
 @pytest.mark.real_time
-def test_threads_go_on_one_at_a_time_in_the_order_in_which_they_became_ready() -> None:
+def test_threads_run_one_at_a_time_in_order_of_readiness() -> None:
     for _ in range(20):
         seen: list[str] = []
 
@@ -47,7 +47,7 @@ def test_threads_go_on_one_at_a_time_in_the_order_in_which_they_became_ready() -
 
 
 @pytest.mark.real_time
-def test_a_thread_gets_what_it_asks_the_loop_for_and_time_passes_meanwhile() -> None:
+def test_thread_can_await_coroutine_in_virtual_time() -> None:
     async def main() -> tuple[str, float]:
         loop = asyncio.get_running_loop()
 
@@ -64,7 +64,7 @@ def test_a_thread_gets_what_it_asks_the_loop_for_and_time_passes_meanwhile() -> 
 
 
 @pytest.mark.real_time
-def test_events_and_queues_between_threads_and_their_limits_are_in_virtual_time() -> None:
+def test_thread_events_and_queues_use_virtual_time() -> None:
     async def main() -> tuple[list[object], float]:
         handed: queue.Queue[int] = queue.Queue()
         event = threading.Event()
@@ -89,7 +89,7 @@ def test_events_and_queues_between_threads_and_their_limits_are_in_virtual_time(
 
 
 @pytest.mark.real_time
-def test_what_a_thread_raises_is_raised_where_it_is_awaited() -> None:
+def test_error_of_thread_is_raised_in_await() -> None:
     async def main() -> None:
         def fails() -> None:
             raise LookupError("this one")
@@ -101,7 +101,7 @@ def test_what_a_thread_raises_is_raised_where_it_is_awaited() -> None:
 
 
 @pytest.mark.real_time
-def test_what_still_waits_at_the_end_is_told_so() -> None:
+def test_waiting_thread_gets_error_at_end() -> None:
     ended: list[str] = []
 
     async def main() -> None:
@@ -122,7 +122,7 @@ def test_what_still_waits_at_the_end_is_told_so() -> None:
 
 
 @pytest.mark.real_time
-def test_the_loop_goes_on_beside_a_thread_that_waits_for_the_machine(
+def test_loop_continues_while_thread_waits_outside_virtual_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     lock = threading.Lock()
@@ -150,7 +150,7 @@ def test_the_loop_goes_on_beside_a_thread_that_waits_for_the_machine(
 
 
 @pytest.mark.real_time
-def test_a_pool_that_prepares_its_threads_keeps_them() -> None:
+def test_pool_with_initializer_keeps_threads() -> None:
     async def main() -> object:
         prepared = threading.local()
 
@@ -164,7 +164,7 @@ def test_a_pool_that_prepares_its_threads_keeps_them() -> None:
 
 
 @pytest.mark.real_time
-def test_a_pool_runs_as_many_calls_at_once_as_it_has_threads() -> None:
+def test_pool_concurrency_is_number_of_threads() -> None:
     async def main() -> list[tuple[str, int, float]]:
         loop = asyncio.get_running_loop()
         seen: list[tuple[str, int, float]] = []
@@ -191,7 +191,7 @@ def test_a_pool_runs_as_many_calls_at_once_as_it_has_threads() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_thousands_of_calls_have_a_few_threads() -> None:
+def test_thousands_of_calls_share_few_threads() -> None:
     async def main() -> int:
         most = 0
 
@@ -208,7 +208,7 @@ def test_thousands_of_calls_have_a_few_threads() -> None:
 
 
 @pytest.mark.real_time
-def test_a_pool_that_was_shut_down_takes_no_call() -> None:
+def test_pool_rejects_calls_after_shutdown() -> None:
     async def main() -> None:
         pool = ThreadPoolExecutor(1)
         pool.shutdown()
@@ -219,7 +219,7 @@ def test_a_pool_that_was_shut_down_takes_no_call() -> None:
 
 
 @pytest.mark.real_time
-def test_a_condition_that_is_not_held_cannot_be_waited_for() -> None:
+def test_wait_on_unacquired_condition_is_rejected() -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="un-acquired"):
             await asyncio.to_thread(threading.Condition().wait)
@@ -228,7 +228,7 @@ def test_a_condition_that_is_not_held_cannot_be_waited_for() -> None:
 
 
 @pytest.mark.real_time
-def test_a_thread_that_outlives_its_loop_ends_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+def test_thread_that_outlives_loop_ends_silently(caplog: pytest.LogCaptureFixture) -> None:
     lock = threading.Lock()
     lock.acquire()
     threads: list[threading.Thread] = []
@@ -255,7 +255,7 @@ def test_a_thread_that_outlives_its_loop_ends_without_a_word(caplog: pytest.LogC
 
 
 @pytest.mark.real_time
-def test_afterwards_conditions_are_as_they_were() -> None:
+def test_condition_is_restored_after_run() -> None:
     before = threading.Condition.wait
 
     async def main() -> None:

@@ -20,7 +20,7 @@ from deltaloop.testing.deterministic_loop import virtual_loop
 DAY = 86400.0
 
 
-async def test_a_wait_ends_at_its_exact_time() -> None:
+async def test_sleep_ends_at_exact_time() -> None:
     loop = asyncio.get_running_loop()
     assert loop.time() == 0.0
     began = time.process_time()
@@ -32,7 +32,7 @@ async def test_a_wait_ends_at_its_exact_time() -> None:
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=12, unique=True), st.sampled_from([0.0, 0.1, 1e6]))
-def test_timers_run_in_order_each_at_its_own_time(delays: list[float], start: float) -> None:
+def test_timers_run_in_order_at_exact_times(delays: list[float], start: float) -> None:
     async def main() -> list[tuple[float, float]]:
         loop = asyncio.get_running_loop()
         seen: list[tuple[float, float]] = []
@@ -54,7 +54,7 @@ def test_timers_run_in_order_each_at_its_own_time(delays: list[float], start: fl
     assert all(moment == now for moment, now in seen)
 
 
-def test_no_rounding_error_comes_between_a_timer_and_its_time() -> None:
+def test_timer_time_has_no_rounding_error() -> None:
     now, due = 0.901, 3.932
     assert now + (due - now) != due
 
@@ -67,7 +67,7 @@ def test_no_rounding_error_comes_between_a_timer_and_its_time() -> None:
     assert run_virtual(main(), start=now) == due
 
 
-async def test_timeouts_pass_at_their_time() -> None:
+async def test_timeouts_expire_on_time() -> None:
     loop = asyncio.get_running_loop()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(30):
@@ -75,7 +75,7 @@ async def test_timeouts_pass_at_their_time() -> None:
     assert loop.time() == 30.0
 
 
-async def test_a_cancelled_timer_holds_nobody_up() -> None:
+async def test_canceled_timer_does_not_advance_clock() -> None:
     loop = asyncio.get_running_loop()
     loop.call_later(5, lambda: None).cancel()
     sleeper = asyncio.create_task(asyncio.sleep(100))
@@ -86,7 +86,7 @@ async def test_a_cancelled_timer_holds_nobody_up() -> None:
     assert sleeper.cancelled()
 
 
-def test_time_begins_where_it_is_told_to() -> None:
+def test_start_time_is_configurable() -> None:
     async def now() -> float:
         await asyncio.sleep(0.25)
         return asyncio.get_running_loop().time()
@@ -94,7 +94,7 @@ def test_time_begins_where_it_is_told_to() -> None:
     assert run_virtual(now(), start=1e6) == 1e6 + 0.25
 
 
-def test_waiting_for_nothing_is_noticed_at_once_and_named() -> None:
+def test_stall_is_detected_with_waiting_tasks() -> None:
     async def wait_for_ever() -> None:
         await asyncio.get_running_loop().create_future()
 
@@ -108,7 +108,7 @@ def test_waiting_for_nothing_is_noticed_at_once_and_named() -> None:
     assert time.process_time() - began < 2
 
 
-def test_a_future_event_after_a_stall_is_not_needed_to_clean_up() -> None:
+def test_cleanup_runs_after_stall() -> None:
     cleaned: list[float] = []
 
     async def main() -> None:
@@ -123,7 +123,7 @@ def test_a_future_event_after_a_stall_is_not_needed_to_clean_up() -> None:
     assert cleaned == [5.0]
 
 
-async def test_time_stands_still_while_a_thread_works() -> None:
+async def test_clock_stops_while_thread_works() -> None:
     loop = asyncio.get_running_loop()
     timer = asyncio.create_task(asyncio.sleep(0.001))
     assert await asyncio.to_thread(lambda: "done") == "done"
@@ -136,7 +136,7 @@ async def test_time_stands_still_while_a_thread_works() -> None:
     assert loop.time() == 0.001
 
 
-async def test_time_stands_still_until_a_cancelled_thread_has_returned() -> None:
+async def test_clock_stops_until_canceled_thread_returns() -> None:
     loop = asyncio.get_running_loop()
     started, release, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -156,7 +156,7 @@ async def test_time_stands_still_until_a_cancelled_thread_has_returned() -> None
     assert task.cancelled()
 
 
-async def test_an_executor_of_one_s_own_is_waited_for_too() -> None:
+async def test_custom_executor_is_awaited() -> None:
     loop = asyncio.get_running_loop()
     release = threading.Event()
     with ThreadPoolExecutor(1) as executor:
@@ -166,14 +166,14 @@ async def test_an_executor_of_one_s_own_is_waited_for_too() -> None:
     assert loop.time() == 0.0
 
 
-async def test_an_exception_in_a_thread_arrives_and_time_goes_on() -> None:
+async def test_error_of_thread_is_raised_and_clock_continues() -> None:
     with pytest.raises(ZeroDivisionError):
         await asyncio.to_thread(lambda: 1 // 0)
     await asyncio.sleep(5)
     assert asyncio.get_running_loop().time() == 5.0
 
 
-async def test_a_plain_thread_can_wake_the_loop() -> None:
+async def test_plain_thread_can_wake_loop() -> None:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[int] = loop.create_future()
     thread = threading.Timer(0.03, lambda: loop.call_soon_threadsafe(future.set_result, 7))
@@ -183,7 +183,7 @@ async def test_a_plain_thread_can_wake_the_loop() -> None:
     thread.join()
 
 
-async def test_peers_on_the_same_loop_talk_without_time_passing() -> None:
+async def test_peers_on_same_loop_communicate_without_advancing_clock() -> None:
     loop = asyncio.get_running_loop()
     alarm = asyncio.create_task(asyncio.sleep(3600))
 
@@ -226,7 +226,7 @@ def test_slow_callbacks_are_measured_in_virtual_time(caplog: pytest.LogCaptureFi
     assert not [record for record in caplog.records if "took" in record.message]
 
 
-async def test_debug_mode_is_as_asyncio_decides_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_debug_mode_follows_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> bool:
         return asyncio.get_running_loop().get_debug()
 
@@ -236,7 +236,7 @@ async def test_debug_mode_is_as_asyncio_decides_it(monkeypatch: pytest.MonkeyPat
         assert await asyncio.to_thread(lambda: run_virtual(main())) is (wanted == "1")
 
 
-def test_cancelling_the_main_task_reaches_it() -> None:
+def test_cancellation_reaches_main_task() -> None:
     async def main() -> float:
         task = asyncio.current_task()
         assert task is not None
@@ -252,7 +252,7 @@ def test_cancelling_the_main_task_reaches_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("python", ["python3.11", "python3.12", "python3.13", "python3.14"])
-def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
+def test_virtual_loop_runs_on_other_python_versions(python: str, tmp_path: Path) -> None:
     """The loop needs nothing but the standard library, so that other interpreters can run it bare."""
     script = tmp_path / "script.py"
     script.write_text(
@@ -315,7 +315,7 @@ def test_other_versions_of_python(python: str, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("fine\n", ""), sys.version
 
 
-def test_a_call_from_another_thread_is_an_error_and_a_safe_one_is_not() -> None:
+def test_unsafe_call_from_other_thread_raises_error() -> None:
     async def main() -> list[object]:
         loop = asyncio.get_running_loop()
         seen: list[object] = []

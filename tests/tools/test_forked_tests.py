@@ -40,7 +40,7 @@ FILES = {
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_results_ends_and_costs_are_reported(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_tests_report_results_and_costs(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makepyfile(**FILES)
     plugins = ("-p", "tools.forked_tests", "-p", "tools.test_cost")
@@ -53,7 +53,7 @@ def test_results_ends_and_costs_are_reported(pytester: pytest.Pytester, monkeypa
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_a_run_above_the_limit_fails(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_above_cost_limit_fails(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makepyfile(test_d=FILES["test_d"])
     codes = [

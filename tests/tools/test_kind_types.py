@@ -19,7 +19,7 @@ _SOURCES = importlib.util.find_spec("kubernetes_validate") is not None
 
 
 @pytest.mark.skipif(not _SOURCES, reason="needs the dependency group `tables`")
-def test_the_stubs_are_what_the_sources_give() -> None:
+def test_stubs_are_up_to_date() -> None:
     checked = subprocess.run(
         [sys.executable, "-m", "tools.kind_types.generate", "--check"],
         cwd=ROOT,
@@ -30,7 +30,7 @@ def test_the_stubs_are_what_the_sources_give() -> None:
     assert (checked.returncode, checked.stdout) == (0, "stubs: up to date\n"), checked.stderr
 
 
-def test_each_constant_has_the_type_of_its_kind() -> None:
+def test_each_kind_constant_has_its_type() -> None:
     stub = ast.parse((SOURCE / "api" / "kinds.pyi").read_text())
     types = {
         node.target.id: ast.unparse(node.annotation)
@@ -41,7 +41,7 @@ def test_each_constant_has_the_type_of_its_kind() -> None:
     assert named == [f"{kind.kind}Type]" for kind in BUILT_IN]
 
 
-def test_beside_each_stub_is_a_module_without_names() -> None:
+def test_each_stub_has_empty_module() -> None:
     stubs = sorted((SOURCE / "types").glob("*.pyi"))
     assert len(stubs) >= 20
     for stub in stubs:
@@ -49,7 +49,7 @@ def test_beside_each_stub_is_a_module_without_names() -> None:
         assert isinstance(docstring, ast.Expr)
 
 
-def test_nothing_imports_them_when_a_program_runs() -> None:
+def test_stub_modules_are_not_imported_at_run_time() -> None:
     program = (
         "import sys, deltaloop as dl, deltaloop.blocking, deltaloop.runtime\n"
         "print(dl.kinds.POD, dl.Client, dl.connect, dl.InformerFactory, dl.blocking.Client, dl.runtime.Manager)\n"

@@ -114,22 +114,20 @@ def test_signatures_bases_and_members_are_described(monkeypatch: pytest.MonkeyPa
         ("def get(self,", "def get(\n        self,", []),
     ],
 )
-def test_a_change_is_seen_if_a_caller_can_notice_it(
-    old: str, new: str, changed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_visible_change_is_detected(old: str, new: str, changed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert old in SOURCE
     was, now = described(SOURCE, monkeypatch), described(SOURCE.replace(old, new), monkeypatch)
     assert sorted({line.split()[0] for line in {*was} ^ {*now}}) == changed
 
 
-def test_a_method_that_moves_into_a_private_base_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_method_moved_to_private_base_is_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = SOURCE.replace("    def _private(self) -> None: ...\n", "").replace(
         "class _Inner:", "class _Inner:\n    def _private(self) -> None: ...\n    kind: str"
     )
     assert described(SOURCE, monkeypatch) == described(moved, monkeypatch)
 
 
-def test_the_snapshot_is_small_and_has_no_addresses() -> None:
+def test_api_snapshot_is_small_without_addresses() -> None:
     found = describe.api()
     assert len(found) <= MOST
     assert any(line.startswith("deltaloop.client.Client = deltaloop.Client class (") for line in found)

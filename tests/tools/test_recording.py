@@ -22,19 +22,19 @@ def steps(picture: str) -> list[tuple[float, int]]:
     return [(whole * float(at) / 100, int(lift)) for at, lift in frames]
 
 
-def test_each_line_is_a_row_and_markup_is_escaped() -> None:
+def test_each_line_is_row_with_escaped_markup() -> None:
     picture = draw([Line(0.0, "$ make demo"), Line(0.1, "  0.08s  server    a < b & c")], title="make <demo>")
     assert rows(picture) == ["$ make demo", "  0.08s  server    a < b & c"]
     assert 'aria-label="make &lt;demo&gt;, recorded"' in picture
 
 
-def test_an_actor_has_its_color() -> None:
+def test_actor_has_color() -> None:
     picture = draw([Line(0.0, "  0.54s  replica-2 leads"), Line(0.0, "  ok    it holds")], title="t")
     assert '<tspan class="replica">replica-2</tspan>' in picture
     assert '<tspan class="ok">ok</tspan>' in picture
 
 
-def test_a_long_line_continues_below_its_text() -> None:
+def test_long_line_wraps_below_its_text() -> None:
     text = "  0.54s  replica-2 " + "word " * 40
     found = rows(draw([Line(0.0, text)], title="t"))
     assert len(found) == 3
@@ -43,7 +43,7 @@ def test_a_long_line_continues_below_its_text() -> None:
     assert " ".join(" ".join(found).split()) == " ".join(text.split())
 
 
-def test_the_result_is_shown_first_and_then_the_lines_in_order() -> None:
+def test_result_is_shown_before_lines() -> None:
     picture = draw([Line(1.0, "a"), Line(1.001, "b"), Line(1.5, "c"), Line(60.0, "d")], title="t")
     found = steps(picture)
     assert [round((ROWS * 18 - lift) / 18) for _, lift in found] == [4, 0, 1, 2, 3, 4]
@@ -54,7 +54,7 @@ def test_the_result_is_shown_first_and_then_the_lines_in_order() -> None:
     assert whole - found[-1][0] == pytest.approx(RESULT, abs=0.02)
 
 
-def test_the_last_rows_are_shown_without_motion() -> None:
+def test_last_rows_are_shown_without_animation() -> None:
     picture = draw([Line(float(number), f"line {number}") for number in range(ROWS + 5)], title="t")
     assert f".rows{{transform:translateY({-5 * 18}px)" in picture
     assert "@media(prefers-reduced-motion:reduce){.rows{animation:none!important}}" in picture

@@ -23,9 +23,7 @@ async def steps(count: int) -> None:
 @pytest.mark.parametrize("before_add", range(4))
 @pytest.mark.parametrize("after_add", range(6))
 @pytest.mark.parametrize("timeout", [None, 10.0])
-async def test_a_get_cancelled_at_any_step_loses_no_item(
-    before_add: int, after_add: int, timeout: float | None
-) -> None:
+async def test_get_canceled_at_any_step_loses_no_item(before_add: int, after_add: int, timeout: float | None) -> None:
     queue = WorkQueue[str]()
     first = asyncio.create_task(queue.get(timeout))
     second = asyncio.create_task(queue.get(timeout))
@@ -46,7 +44,7 @@ async def test_a_get_cancelled_at_any_step_loses_no_item(
 
 
 @pytest.mark.parametrize("when", range(30))
-async def test_a_worker_cancelled_at_any_step_loses_no_item(when: int) -> None:
+async def test_worker_canceled_at_any_step_loses_no_item(when: int) -> None:
     queue = RateLimitingQueue[str](rate_limiter=ItemExponentialFailureRateLimiter(1.0))
     finished = list[str]()
 
@@ -70,7 +68,7 @@ async def test_a_worker_cancelled_at_any_step_loses_no_item(when: int) -> None:
 
 
 @pytest.mark.parametrize("when", range(12))
-async def test_a_drain_cancelled_at_any_step_leaves_the_others_waiting(when: int) -> None:
+async def test_drain_canceled_at_any_step_does_not_end_other_drain(when: int) -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     await queue.get()
@@ -146,13 +144,13 @@ async def churn(seed: int, queue: RateLimitingQueue[int]) -> None:
 
 @settings(max_examples=examples(15), derandomize=True, database=None)
 @given(st.integers(min_value=0, max_value=10_000))
-def test_no_item_is_lost_whatever_is_cancelled(seed: int) -> None:
+def test_random_cancellations_lose_no_item(seed: int) -> None:
     queue = RateLimitingQueue[int](rate_limiter=ItemExponentialFailureRateLimiter(0.1, 2.0))
     run_virtual(churn(seed, queue))
 
 
 @pytest.mark.nightly
-def test_a_woken_get_that_does_not_pass_its_turn_on_would_be_seen() -> None:
+def test_lost_wakeup_after_cancellation_is_detected() -> None:
     """A seeded bug: the queue does not look again when a get was cancelled."""
 
     class Forgetful(WorkQueue[str]):

@@ -23,7 +23,7 @@ async def arrivals(queue: DelayingQueue[str], count: int) -> list[tuple[str, flo
     return seen
 
 
-async def test_items_come_at_their_times() -> None:
+async def test_delayed_items_arrive_on_time() -> None:
     queue = DelayingQueue[str]()
     queue.add_after("c", 3.0)
     queue.add_after("a", 1.0)
@@ -33,7 +33,7 @@ async def test_items_come_at_their_times() -> None:
     assert await arrivals(queue, 4) == [("now", 0.0), ("a", 1.0), ("b", 2.0), ("c", 3.0)]
 
 
-async def test_the_earlier_time_wins() -> None:
+async def test_earlier_time_wins() -> None:
     queue = DelayingQueue[str]()
     queue.add_after("a", 50.0, trigger=1)
     queue.add_after("a", 30.0, trigger=2)
@@ -46,7 +46,7 @@ async def test_the_earlier_time_wins() -> None:
     work.put_back()
 
 
-async def test_an_earlier_item_moves_the_timer_of_a_waiting_worker() -> None:
+async def test_earlier_item_resets_timer_of_waiting_worker() -> None:
     loop = asyncio.get_running_loop()
     queue = DelayingQueue[str]()
     queue.add_after("late", 1000.0)
@@ -54,7 +54,7 @@ async def test_an_earlier_item_moves_the_timer_of_a_waiting_worker() -> None:
     assert await arrivals(queue, 2) == [("soon", 6.0), ("late", 1000.0)]
 
 
-async def test_a_plain_add_does_not_cancel_a_delay() -> None:
+async def test_add_does_not_cancel_delay() -> None:
     queue = DelayingQueue[str]()
     queue.add_after("a", 5.0)
     queue.add("a")
@@ -62,7 +62,7 @@ async def test_a_plain_add_does_not_cancel_a_delay() -> None:
 
 
 @pytest.mark.nightly
-async def test_any_number_of_delays_is_one_timer() -> None:
+async def test_many_delays_use_one_timer() -> None:
     queue = DelayingQueue[int]()
     for number in range(100_000):
         queue.add_after(number, 10.0 + number % 1000)
@@ -76,7 +76,7 @@ async def test_any_number_of_delays_is_one_timer() -> None:
     assert live_timers() == 0
 
 
-async def test_delays_can_be_looked_at_and_cancelled() -> None:
+async def test_delays_can_be_listed_and_canceled() -> None:
     loop = asyncio.get_running_loop()
     queue = DelayingQueue[str](name="pods")
     queue.add_after("a", 5.0, trigger="t")
@@ -95,14 +95,14 @@ async def test_delays_can_be_looked_at_and_cancelled() -> None:
     assert live_timers() == 0
 
 
-async def test_cancelling_the_last_delay_cancels_the_timer() -> None:
+async def test_canceling_last_delay_cancels_timer() -> None:
     queue = DelayingQueue[str]()
     queue.add_after("a", 5.0)
     queue.cancel_delayed("a")
     assert live_timers() == 0
 
 
-async def test_a_shutdown_drops_delays() -> None:
+async def test_shutdown_drops_delays() -> None:
     queue = DelayingQueue[str]()
     queue.add_after("a", 5.0)
     queue.shut_down()
@@ -114,14 +114,14 @@ async def test_a_shutdown_drops_delays() -> None:
 
 
 @pytest.mark.parametrize("delay", [math.nan, math.inf])
-async def test_a_delay_that_is_no_time_is_refused(delay: float) -> None:
+async def test_invalid_delay_is_rejected(delay: float) -> None:
     queue = DelayingQueue[str]()
     with pytest.raises(ValueError, check=having(argument="delay")):
         queue.add_after("a", delay)
     assert queue.delayed() == ()
 
 
-def test_delays_asked_for_before_the_loop_runs_are_kept() -> None:
+def test_delays_added_before_loop_runs_are_preserved() -> None:
     queue = DelayingQueue[str]()
     queue.add_after("b", 20.0)
     queue.add_after("a", 10.0)
@@ -137,7 +137,7 @@ def test_delays_asked_for_before_the_loop_runs_are_kept() -> None:
     run_virtual(main())
 
 
-def test_delays_go_on_when_the_loop_is_closed_and_another_one_runs() -> None:
+def test_delays_continue_in_next_event_loop() -> None:
     queue = DelayingQueue[str]()
 
     async def ask() -> None:
@@ -154,7 +154,7 @@ def test_delays_go_on_when_the_loop_is_closed_and_another_one_runs() -> None:
     assert run_virtual(take(), start=500.0) == pytest.approx(506.0)
 
 
-async def test_triggers_are_merged_as_the_options_say() -> None:
+async def test_triggers_are_merged_with_function_of_options() -> None:
     queue = DelayingQueue[str](options=QueueOptions(merge_triggers=lambda kept, trigger: [trigger]))
     queue.add_after("a", 1.0, trigger=1)
     queue.add_after("a", 1.0, trigger=2)
@@ -163,7 +163,7 @@ async def test_triggers_are_merged_as_the_options_say() -> None:
     queue.done("a")
 
 
-async def test_an_add_that_names_no_priority_is_no_more_urgent_than_one_that_names_the_lowest() -> None:
+async def test_add_without_priority_equals_lowest_priority() -> None:
     queue = DelayingQueue[str](options=QueueOptions(priority_aging={0: 10.0, 1: 1.0}))
     queue.add_after("a", 0.0, priority=0)
     queue.add_after("b", 0.0)
@@ -173,7 +173,7 @@ async def test_an_add_that_names_no_priority_is_no_more_urgent_than_one_that_nam
     assert [await queue.get() for _ in range(5)] == ["e", "a", "b", "c", "d"]
 
 
-async def test_no_delay_at_all_wakes_a_worker_while_another_item_waits_for_its_time() -> None:
+async def test_zero_delay_wakes_worker_during_other_delay() -> None:
     queue = DelayingQueue[str]()
     queue.add_after("late", 9.0)
     seen = asyncio.create_task(arrivals(queue, 2))

@@ -8,7 +8,7 @@ import deltaloop
 from deltaloop.errors import QueueShutDownError, TerminalError
 
 
-def test_errors_derive_from_the_root_and_can_be_pickled() -> None:
+def test_errors_derive_from_root_and_can_be_pickled() -> None:
     shut_down = pickle.loads(pickle.dumps(QueueShutDownError("pods")))
     assert isinstance(shut_down, QueueShutDownError)
     assert issubclass(QueueShutDownError, deltaloop.DeltaloopError)

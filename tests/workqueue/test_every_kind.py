@@ -42,7 +42,7 @@ DEFAULTS: dict[str, object] = {
 }
 
 
-def test_defaults_are_those_of_the_documentation() -> None:
+def test_options_have_documented_defaults() -> None:
     assert {name: getattr(QueueOptions(), name) for name in QueueOptions.__struct_fields__} == DEFAULTS
 
 
@@ -56,7 +56,7 @@ def test_defaults_are_those_of_the_documentation() -> None:
         ("metrics_period", 0.0, 0.001),
     ],
 )
-def test_a_number_that_makes_no_sense_is_refused_by_its_name(name: str, wrong: float, right: float) -> None:
+def test_invalid_number_is_rejected_with_option_name(name: str, wrong: float, right: float) -> None:
     options: Any = QueueOptions
     with pytest.raises(ValueError, match=rf"^QueueOptions\.{name}"):
         options(**{name: wrong})
@@ -65,7 +65,7 @@ def test_a_number_that_makes_no_sense_is_refused_by_its_name(name: str, wrong: f
     options(**{name: right})
 
 
-def test_an_order_of_ones_own_replaces_the_others() -> None:
+def test_custom_order_cannot_be_combined_with_others() -> None:
     for others in (
         {"priority_aging": {0: 0.0}},
         {"fairness_key": str},
@@ -110,7 +110,7 @@ async def test_every_option_reaches_the_queue(kind: type[WorkQueue[str]], caplog
 
 
 @KINDS
-async def test_every_kind_tells_its_hooks_and_nothing_is_kept_for_hooks_that_are_not_there(
+async def test_all_queues_call_hooks_and_store_no_facts_without_hooks(
     kind: type[WorkQueue[str]],
 ) -> None:
     heard = Recorder()
@@ -130,13 +130,13 @@ async def test_every_kind_tells_its_hooks_and_nothing_is_kept_for_hooks_that_are
 
 
 @KINDS
-def test_a_queue_without_a_name_has_none(kind: type[WorkQueue[str]]) -> None:
+def test_queue_without_name_has_empty_name(kind: type[WorkQueue[str]]) -> None:
     queue = kind()
     assert (queue.name, repr(queue)) == ("", f"<{kind.__name__} '': 0 queued, 0 processing, 0 delayed>")
 
 
 @DELAYING
-async def test_a_timer_that_was_cancelled_is_set_again_for_what_comes_later(kind: type[DelayingQueue[str]]) -> None:
+async def test_timer_is_set_again_after_cancellation(kind: type[DelayingQueue[str]]) -> None:
     queue = kind()
     queue.add_after("a", 1.0)
     queue.cancel_delayed("a")
@@ -148,7 +148,7 @@ async def test_a_timer_that_was_cancelled_is_set_again_for_what_comes_later(kind
 
 
 @DELAYING
-async def test_a_timer_that_goes_off_too_early_is_set_again(kind: type[DelayingQueue[str]]) -> None:
+async def test_early_timer_is_set_again(kind: type[DelayingQueue[str]]) -> None:
     queue = kind()
     queue.add_after("a", 1.0)
     queue.add_after("b", 5.0)
@@ -158,7 +158,7 @@ async def test_a_timer_that_goes_off_too_early_is_set_again(kind: type[DelayingQ
 
 
 @DELAYING
-async def test_an_item_that_is_due_waits_no_time(kind: type[DelayingQueue[str]]) -> None:
+async def test_due_item_has_zero_delay(kind: type[DelayingQueue[str]]) -> None:
     queue = kind()
     queue.add_after("a", 1.0, trigger="why")
     queue._clock = lambda: 7.0  # its time has come, and the timer has not gone off yet
@@ -166,7 +166,7 @@ async def test_an_item_that_is_due_waits_no_time(kind: type[DelayingQueue[str]])
 
 
 @KINDS
-async def test_what_workers_have_runs_for_no_less_than_nothing(kind: type[WorkQueue[str]]) -> None:
+async def test_running_time_is_nonnegative(kind: type[WorkQueue[str]]) -> None:
     queue = kind()
     queue.add("a", trigger="why")
     await queue.get()
@@ -177,7 +177,7 @@ async def test_what_workers_have_runs_for_no_less_than_nothing(kind: type[WorkQu
 
 
 @KINDS
-def test_a_queue_that_was_torn_by_a_fork_refuses_every_use(kind: type[WorkQueue[str]]) -> None:
+def test_queue_forked_while_locked_rejects_all_calls(kind: type[WorkQueue[str]]) -> None:
     queue = kind(name="pods")
     queue.add("a")
     queue._in_child(held=True)
@@ -192,7 +192,7 @@ def test_a_queue_that_was_torn_by_a_fork_refuses_every_use(kind: type[WorkQueue[
 
 
 @KINDS
-async def test_a_queue_that_was_whole_at_a_fork_leaves_the_parents_loop_behind(kind: type[WorkQueue[str]]) -> None:
+async def test_queue_forked_while_unlocked_uses_new_loop(kind: type[WorkQueue[str]]) -> None:
     queue = kind()
     waiting = asyncio.create_task(queue.get())
     await asyncio.sleep(1.0)
@@ -213,7 +213,7 @@ def messages(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(record.levelname, record.getMessage()) for record in caplog.records]
 
 
-async def test_a_run_that_ends_well_is_logged_for_those_who_look_closely_only(
+async def test_successful_run_is_logged_at_debug_level(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     queue = DelayingQueue[str](name="pods")
@@ -236,7 +236,7 @@ async def test_a_run_that_ends_well_is_logged_for_those_who_look_closely_only(
     assert [vars(repeated)[name] for name in ("key", "delay", "fate")] == ["b", 5.0, "repeated"]
 
 
-async def test_what_is_given_up_is_a_warning_if_it_failed(caplog: pytest.LogCaptureFixture) -> None:
+async def test_dropped_failed_item_is_logged_as_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "deltaloop.workqueue")
     queue = RateLimitingQueue[str](name="pods")
     queue.add("a")
@@ -256,7 +256,7 @@ async def test_what_is_given_up_is_a_warning_if_it_failed(caplog: pytest.LogCapt
     assert [vars(second)[name] for name in ("key", "queue", "attempts")] == ["b", "pods", 1]
 
 
-async def test_what_is_parked_is_an_error_with_its_item(caplog: pytest.LogCaptureFixture) -> None:
+async def test_parked_item_is_logged_as_error(caplog: pytest.LogCaptureFixture) -> None:
     queue = RateLimitingQueue[str](name="pods", options=QueueOptions(max_triggers=1))
     for trigger in (1, 2):
         queue.add("a", trigger=trigger)
@@ -272,7 +272,7 @@ async def test_what_is_parked_is_an_error_with_its_item(caplog: pytest.LogCaptur
     assert (letter.triggers, letter.triggers_dropped, letter.parked_for) == ((1,), 1, 3.0)
 
 
-async def test_a_limiter_that_fails_is_logged_with_what_it_raised(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_limiter_is_logged_with_error(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(ItemExponentialFailureRateLimiter):  # type: ignore[misc]  # a mutant of a final class
         def when(self, item: Hashable, *, error: BaseException | None = None) -> float:
             raise RuntimeError("broken")
@@ -288,7 +288,7 @@ async def test_a_limiter_that_fails_is_logged_with_what_it_raised(caplog: pytest
 
 
 @KINDS
-async def test_a_drain_is_logged_once_with_what_is_left(
+async def test_drain_is_logged_once_with_remaining_items(
     kind: type[WorkQueue[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "deltaloop.workqueue")
@@ -311,7 +311,7 @@ async def test_a_drain_is_logged_once_with_what_is_left(
 # Retries
 
 
-async def test_jitter_adds_up_to_its_part_of_the_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_jitter_adds_fraction_of_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     chances = iter((0.0, 0.5, 0.999))
     monkeypatch.setattr(random, "random", lambda: next(chances))
     queue = RateLimitingQueue[str](
@@ -325,7 +325,7 @@ async def test_jitter_adds_up_to_its_part_of_the_delay(monkeypatch: pytest.Monke
     assert plain.delayed()[0].delay == 10.0
 
 
-async def test_no_more_dead_letters_are_kept_than_asked_for() -> None:
+async def test_dead_letters_are_limited_by_option() -> None:
     queue = RateLimitingQueue[str](options=QueueOptions(max_dead_letters=2))
     for item in "abc":
         queue.add_rate_limited(item, error=TerminalError(item))
@@ -338,7 +338,7 @@ async def test_no_more_dead_letters_are_kept_than_asked_for() -> None:
     assert not queue.retry_dead_letter("b")
 
 
-async def test_a_revived_item_wakes_a_worker_that_waits() -> None:
+async def test_retried_dead_letter_wakes_waiting_worker() -> None:
     queue = RateLimitingQueue[str]()
     queue.add_rate_limited("a", error=TerminalError("x"))
     waiting = asyncio.create_task(queue.get_work())
@@ -350,7 +350,7 @@ async def test_a_revived_item_wakes_a_worker_that_waits() -> None:
     work.put_back()
 
 
-async def test_a_retry_keeps_the_priority_of_its_run_and_other_adds_have_their_own() -> None:
+async def test_retry_keeps_priority_of_run_and_other_adds_have_their_own() -> None:
     queue = RateLimitingQueue[str](
         rate_limiter=ItemExponentialFailureRateLimiter(1.0), options=QueueOptions(priority_aging={0: 100.0, 1: 0.0})
     )

@@ -75,7 +75,7 @@ async def test_depth_adds_latency_duration_and_retries() -> None:
     assert (heard.depth, heard.adds) == (0, 5)
 
 
-async def test_present_runs_are_reported_while_there_are_any() -> None:
+async def test_running_items_are_reported_periodically() -> None:
     heard = Recorder()
     queue = WorkQueue[str](metrics=heard, options=QueueOptions(metrics_period=2.0))
     queue.add("a")
@@ -97,7 +97,7 @@ async def test_present_runs_are_reported_while_there_are_any() -> None:
     ]
 
 
-async def test_the_run_of_a_worker_that_had_to_wait_is_reported_too() -> None:
+async def test_item_of_waiting_worker_is_reported() -> None:
     heard = Recorder()
     queue = WorkQueue[str](metrics=heard, options=QueueOptions(metrics_period=2.0))
     waiting = asyncio.create_task(queue.get())
@@ -109,14 +109,14 @@ async def test_the_run_of_a_worker_that_had_to_wait_is_reported_too() -> None:
     queue.done("a")
 
 
-async def test_nothing_ticks_without_hooks() -> None:
+async def test_queue_without_hooks_has_no_timer() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     await queue.get()
     assert live_timers() == 0
 
 
-async def test_broken_hooks_are_logged_and_cost_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_hooks_are_logged_without_other_effect(caplog: pytest.LogCaptureFixture) -> None:
     broken: QueueMetrics = BrokenHooks()
     queue = WorkQueue[str](name="pods", metrics=broken)
     queue.add("a")
@@ -145,7 +145,7 @@ class BrokenHooks(Recorder):
         raise RuntimeError("broken")
 
 
-async def test_a_delay_is_heard_of_at_once_although_an_earlier_one_waits() -> None:
+async def test_hooks_count_delay_immediately_despite_earlier_delay() -> None:
     heard = Recorder()
     queue = DelayingQueue[str](metrics=heard)
     for item, delay in (("a", 5.0), ("b", 6.0), ("a", 7.0)):

@@ -31,7 +31,7 @@ async def drained(queue: WorkQueue[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", [WorkQueue, DelayingQueue, RateLimitingQueue])
-async def test_priorities_and_shares_are_off_by_default_and_on_by_options(kind: type[WorkQueue[str]]) -> None:
+async def test_priorities_and_fairness_are_enabled_by_options(kind: type[WorkQueue[str]]) -> None:
     items = [("a/1", -100), ("a/2", -100), ("a/3", 0), ("b/1", 0)]
     expected = {
         QueueOptions(): ["a/1", "a/2", "a/3", "b/1"],
@@ -49,7 +49,7 @@ async def test_priorities_and_shares_are_off_by_default_and_on_by_options(kind: 
         assert await drained(queue) == order
 
 
-async def test_a_low_priority_gets_its_turn_when_its_patience_ends() -> None:
+async def test_low_priority_item_is_taken_after_its_aging_time() -> None:
     loop = asyncio.get_running_loop()
     queue = DelayingQueue[str](options=QueueOptions(priority_aging={0: 0.0, -100: 30.0}))
     queue.add("busy")
@@ -65,7 +65,7 @@ async def test_a_low_priority_gets_its_turn_when_its_patience_ends() -> None:
     assert loop.time() == 31.0  # what was added at 29 s was before it, what was added at 30 s was not
 
 
-async def test_delayed_and_limited_adds_have_priorities_too() -> None:
+async def test_delayed_and_rate_limited_adds_have_priorities() -> None:
     queue = RateLimitingQueue[str](
         rate_limiter=ItemExponentialFailureRateLimiter(1.0), options=QueueOptions(priority_aging={1: 0.0, 0: 5.0})
     )
@@ -96,7 +96,7 @@ class NewestFirst:
         return len(self.items)
 
 
-async def test_a_line_of_ones_own() -> None:
+async def test_custom_order_receives_pushes_and_touches() -> None:
     """Upstream's Collapse tests: it hears of each join once, and of adds while an item waits as touches."""
     lines = list[NewestFirst]()
 
@@ -117,7 +117,7 @@ async def test_a_line_of_ones_own() -> None:
     assert await drained(queue) == ["c", "b", "a"]
 
 
-async def test_a_flow_function_that_fails_is_logged_and_costs_no_item(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_flow_function_is_logged_without_losing_item(caplog: pytest.LogCaptureFixture) -> None:
     def fail(item: str) -> Hashable:
         raise LookupError(item)
 
@@ -130,7 +130,7 @@ async def test_a_flow_function_that_fails_is_logged_and_costs_no_item(caplog: py
     assert {record.getMessage() for record in caplog.records} == {"flow function failed"}
 
 
-async def test_a_merge_function_folds_triggers_and_may_fail(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_merge_function_keeps_trigger(caplog: pytest.LogCaptureFixture) -> None:
     def newest(kept: tuple[object, ...], trigger: object) -> tuple[object, ...]:
         if trigger == "bad":
             raise LookupError
@@ -146,7 +146,7 @@ async def test_a_merge_function_folds_triggers_and_may_fail(caplog: pytest.LogCa
     queue.done("a")
 
 
-async def test_jitter_lengthens_retries_by_chance() -> None:
+async def test_jitter_delays_retries_randomly() -> None:
     loop = asyncio.get_running_loop()
     queue = RateLimitingQueue[int](
         rate_limiter=ItemExponentialFailureRateLimiter(10.0), options=QueueOptions(jitter=0.5)
@@ -161,7 +161,7 @@ async def test_jitter_lengthens_retries_by_chance() -> None:
     assert len(set(times)) > 1
 
 
-async def test_dead_letters_are_logged_listed_counted_and_revived(caplog: pytest.LogCaptureFixture) -> None:
+async def test_dead_letters_are_logged_listed_counted_and_retried(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "deltaloop.workqueue")
     queue = RateLimitingQueue[str](
         name="pods", rate_limiter=ItemExponentialFailureRateLimiter(1.0), options=QueueOptions(max_requeues=1)
@@ -188,7 +188,7 @@ async def test_dead_letters_are_logged_listed_counted_and_revived(caplog: pytest
     assert queue.dead_letters() == ()
 
 
-async def test_a_plain_call_that_parks_is_logged_and_a_letter_can_be_discarded(
+async def test_parking_by_plain_call_is_logged_and_dead_letter_can_be_discarded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     queue = RateLimitingQueue[str](name="pods", options=QueueOptions(max_requeues=0))
@@ -215,6 +215,6 @@ async def test_a_plain_call_that_parks_is_logged_and_a_letter_can_be_discarded(
         partial(QueueOptions, order=FirstInFirstOut, priority_aging={0: 0.0}),
     ],
 )
-def test_impossible_options_are_refused(wrong: Callable[[], QueueOptions]) -> None:
+def test_invalid_queue_options_are_rejected(wrong: Callable[[], QueueOptions]) -> None:
     with pytest.raises(ValueError, match=r"QueueOptions|patience"):
         wrong()

@@ -13,9 +13,7 @@ from tests.having import having
 @pytest.mark.parametrize("pieces", [0, 1, 2, 7, 1000])
 @pytest.mark.parametrize("workers", [1, 3, 10, 2000])
 @pytest.mark.parametrize("chunk_size", [1, 2, 10, 5000])
-async def test_each_piece_is_done_once_and_no_more_than_allowed_at_a_time(
-    pieces: int, workers: int, chunk_size: int
-) -> None:
+async def test_each_piece_runs_once_with_limited_concurrency(pieces: int, workers: int, chunk_size: int) -> None:
     done, present, most = [0] * pieces, 0, 0
 
     async def do_piece(number: int) -> None:
@@ -31,13 +29,13 @@ async def test_each_piece_is_done_once_and_no_more_than_allowed_at_a_time(
     assert most <= min(workers, -(-pieces // chunk_size))
 
 
-async def test_it_takes_as_long_as_it_should() -> None:
+async def test_parallelize_takes_expected_time() -> None:
     loop = asyncio.get_running_loop()
     await parallelize_until(3, 10, lambda number: asyncio.sleep(1.0))
     assert loop.time() == 4.0
 
 
-async def test_the_first_failure_ends_everything_and_is_raised_as_it_is() -> None:
+async def test_first_failure_cancels_other_pieces_and_is_raised() -> None:
     begun, cancelled = list[int](), list[int]()
     cause = OSError("why")
 
@@ -56,7 +54,7 @@ async def test_the_first_failure_ends_everything_and_is_raised_as_it_is() -> Non
     assert caught.value.__cause__ is cause
 
 
-async def test_a_cancelled_call_ends_the_pieces_and_begins_no_others() -> None:
+async def test_canceled_parallelize_cancels_running_pieces() -> None:
     begun, ended = list[int](), list[int]()
 
     async def do_piece(number: int) -> None:
@@ -76,6 +74,6 @@ async def test_a_cancelled_call_ends_the_pieces_and_begins_no_others() -> None:
 
 
 @pytest.mark.parametrize(("workers", "pieces", "chunk_size"), [(0, 1, 1), (1, -1, 1), (1, 1, 0)])
-async def test_impossible_numbers_are_refused(workers: int, pieces: int, chunk_size: int) -> None:
+async def test_invalid_numbers_are_rejected(workers: int, pieces: int, chunk_size: int) -> None:
     with pytest.raises(ValueError, check=having(argument="workers")):
         await parallelize_until(workers, pieces, asyncio.sleep, chunk_size=chunk_size)

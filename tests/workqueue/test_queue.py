@@ -29,7 +29,7 @@ async def collect(queue: WorkQueue[str], seen: list[str], pause: float = 0.0) ->
 
 
 @pytest.mark.parametrize("drain", [False, True])
-async def test_many_producers_and_workers_do_each_item_once_at_a_time(drain: bool) -> None:
+async def test_producers_and_workers_process_each_item_once_at_a_time(drain: bool) -> None:
     queue = WorkQueue[int](name="basic")
     present, together, done = set[int](), list[int](), list[int]()
 
@@ -66,7 +66,7 @@ async def test_many_producers_and_workers_do_each_item_once_at_a_time(drain: boo
     assert queue.statistics().ignored == 1
 
 
-async def test_plain_calls() -> None:
+async def test_plain_add_get_and_done() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     queue.add("b")
@@ -91,7 +91,7 @@ async def test_get_waits_for_an_add() -> None:
 
 
 @pytest.mark.parametrize("timeout", [0.0, -1.0, 3.0])
-async def test_get_gives_up_after_its_timeout(timeout: float) -> None:
+async def test_get_raises_timeout_error(timeout: float) -> None:
     loop = asyncio.get_running_loop()
     queue = WorkQueue[str]()
     with pytest.raises(TimeoutError):
@@ -101,7 +101,7 @@ async def test_get_gives_up_after_its_timeout(timeout: float) -> None:
     assert await queue.get(timeout=timeout) == "a"
 
 
-async def test_an_item_that_comes_with_the_timeout_is_not_lost() -> None:
+async def test_item_added_at_timeout_is_not_lost() -> None:
     loop = asyncio.get_running_loop()
     queue = WorkQueue[str]()
     loop.call_at(3.0, queue.add, "a")
@@ -132,7 +132,7 @@ async def test_workers_take_turns() -> None:
     assert "".join(turns) == "abcabcabc"
 
 
-async def test_a_newcomer_does_not_take_what_a_waiting_worker_was_woken_for() -> None:
+async def test_new_get_does_not_take_item_of_woken_worker() -> None:
     queue = WorkQueue[str]()
     waiting = asyncio.create_task(queue.get())
     await settle()
@@ -142,7 +142,7 @@ async def test_a_newcomer_does_not_take_what_a_waiting_worker_was_woken_for() ->
     assert await waiting == "a"
 
 
-async def test_a_newcomer_takes_what_is_left_over() -> None:
+async def test_new_get_takes_surplus_item() -> None:
     queue = WorkQueue[str]()
     waiting = asyncio.create_task(queue.get())
     await settle()
@@ -152,7 +152,7 @@ async def test_a_newcomer_takes_what_is_left_over() -> None:
     assert await waiting == "b"
 
 
-async def test_a_worker_that_never_waits_lets_others_run() -> None:
+async def test_busy_worker_yields_to_other_tasks() -> None:
     queue = WorkQueue[int]()
     for number in range(1000):
         queue.add(number)
@@ -194,7 +194,7 @@ async def test_shutdown_ends_waiting_workers(caplog: pytest.LogCaptureFixture) -
     assert [record.message for record in caplog.records] == ["shutting down work queue"]
 
 
-async def test_shutdown_leaves_the_line_to_be_worked_off() -> None:
+async def test_queued_items_are_processed_after_shutdown() -> None:
     queue, seen = WorkQueue[str](), list[str]()
     for item in "abc":
         queue.add(item)
@@ -203,7 +203,7 @@ async def test_shutdown_leaves_the_line_to_be_worked_off() -> None:
     assert seen == ["a", "b", "c"]
 
 
-async def test_workers_stay_while_an_item_is_to_come_back_after_shutdown() -> None:
+async def test_workers_wait_for_postponed_item_after_shutdown() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     await queue.get()
@@ -218,7 +218,7 @@ async def test_workers_stay_while_an_item_is_to_come_back_after_shutdown() -> No
     assert seen == ["a"]
 
 
-async def test_drain_waits_for_items_in_line_and_in_work() -> None:
+async def test_drain_waits_for_queued_and_running_items() -> None:
     loop = asyncio.get_running_loop()
     queue, seen = WorkQueue[str](), list[str]()
     for item in "abc":
@@ -233,7 +233,7 @@ async def test_drain_waits_for_items_in_line_and_in_work() -> None:
     await queue.shut_down_with_drain()
 
 
-async def test_drain_waits_for_items_that_nobody_processes_yet() -> None:
+async def test_drain_waits_for_items_without_worker() -> None:
     queue, seen = WorkQueue[str](), list[str]()
     queue.add("a")
     drain = asyncio.create_task(queue.shut_down_with_drain())
@@ -244,7 +244,7 @@ async def test_drain_waits_for_items_that_nobody_processes_yet() -> None:
     assert seen == ["a"]
 
 
-async def test_plain_shutdown_ends_a_drain() -> None:
+async def test_shutdown_without_drain_ends_drain() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     await queue.get()
@@ -255,7 +255,7 @@ async def test_plain_shutdown_ends_a_drain() -> None:
     queue.done("a")
 
 
-async def test_a_cancelled_drain_leaves_the_queue_shut_down() -> None:
+async def test_canceled_drain_leaves_queue_shut_down() -> None:
     queue, seen = WorkQueue[str](), list[str]()
     queue.add("a")
     with pytest.raises(TimeoutError):
@@ -266,7 +266,7 @@ async def test_a_cancelled_drain_leaves_the_queue_shut_down() -> None:
     assert seen == ["a"]
 
 
-def test_a_queue_made_and_filled_before_the_loop_runs_keeps_everything() -> None:
+def test_queue_filled_before_loop_runs_keeps_items() -> None:
     queue = WorkQueue[str](name="early")
     queue.add("a", trigger="t")
     queue.add("b")
@@ -283,7 +283,7 @@ def test_a_queue_made_and_filled_before_the_loop_runs_keeps_everything() -> None
     run_virtual(main())
 
 
-def test_a_queue_goes_on_when_its_loop_is_closed() -> None:
+def test_queue_continues_after_its_loop_is_closed() -> None:
     queue = WorkQueue[str]()
 
     async def take() -> str:
@@ -301,7 +301,7 @@ def test_a_queue_goes_on_when_its_loop_is_closed() -> None:
     assert run_virtual(take()) == "b"
 
 
-def test_waiters_of_a_loop_that_was_closed_under_them_are_in_nobodys_way() -> None:
+def test_waiters_of_closed_loop_do_not_block_queue() -> None:
     queue = WorkQueue[str]()
 
     async def take() -> str:
@@ -316,7 +316,7 @@ def test_waiters_of_a_loop_that_was_closed_under_them_are_in_nobodys_way() -> No
     assert not abandoned.done()
 
 
-def test_a_wake_up_that_a_closed_loop_still_owed_is_in_nobodys_way() -> None:
+def test_pending_wakeup_of_closed_loop_does_not_block_queue() -> None:
     queue = WorkQueue[str]()
     loop = VirtualLoop()
     abandoned = loop.create_task(queue.get())
@@ -336,7 +336,7 @@ def test_a_wake_up_that_a_closed_loop_still_owed_is_in_nobodys_way() -> None:
     assert not abandoned.done()
 
 
-async def test_a_queue_serves_one_loop() -> None:
+async def test_queue_rejects_second_event_loop() -> None:
     queue = WorkQueue[str](name="mine")
 
     def elsewhere() -> None:
@@ -403,7 +403,7 @@ def test_options_are_checked() -> None:
         QueueOptions(metrics_period=0.0)
 
 
-async def test_number_of_kept_triggers_is_an_option() -> None:
+async def test_number_of_stored_triggers_is_configurable() -> None:
     queue = WorkQueue[str](options=QueueOptions(max_triggers=2))
     for trigger in range(5):
         queue.add("a", trigger=trigger)
@@ -412,7 +412,7 @@ async def test_number_of_kept_triggers_is_an_option() -> None:
     work.put_back()
 
 
-async def test_what_is_logged_of_a_failed_run_says_which_and_why(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_run_is_logged_with_item_and_triggers(caplog: pytest.LogCaptureFixture) -> None:
     queue = RateLimitingQueue[str](name="pods", options=QueueOptions(max_triggers=1))
     for trigger in (1, 2, 3):
         queue.add("a", trigger=trigger)
@@ -423,7 +423,7 @@ async def test_what_is_logged_of_a_failed_run_says_which_and_why(caplog: pytest.
     assert [record.__dict__[name] for name in fields] == ["a", "pods", 1, (1,), 2, 0.005]
 
 
-async def test_a_shutdown_is_logged_with_what_is_left(caplog: pytest.LogCaptureFixture) -> None:
+async def test_shutdown_is_logged_with_remaining_items(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "deltaloop.workqueue")
     queue = WorkQueue[str](name="pods")
     queue.add("a")
@@ -432,7 +432,7 @@ async def test_a_shutdown_is_logged_with_what_is_left(caplog: pytest.LogCaptureF
     assert [record.__dict__[name] for name in ("queue", "queued", "drain")] == ["pods", 1, False]
 
 
-def test_a_drain_makes_a_queue_belong_to_its_loop() -> None:
+def test_drain_binds_queue_to_its_loop() -> None:
     queue = WorkQueue[str](name="mine")
     queue.add("a")
 
@@ -451,7 +451,7 @@ def test_a_drain_makes_a_queue_belong_to_its_loop() -> None:
     run_virtual(drain())
 
 
-async def test_a_newcomer_does_not_take_what_a_thread_has_added_for_one_that_waits() -> None:
+async def test_new_get_does_not_take_item_added_by_thread_for_waiting_worker() -> None:
     queue = WorkQueue[str]()
     waiting = asyncio.create_task(queue.get())
     await settle()

@@ -12,7 +12,7 @@ from deltaloop.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQ
 from tests.workqueue.test_metrics import Recorder
 
 
-async def test_delays_grow_and_forget_begins_again() -> None:
+async def test_delays_grow_until_forget() -> None:
     """Upstream's test, with a run between the adds: two adds for one run are one retry."""
     loop = asyncio.get_running_loop()
     queue = RateLimitingQueue[str](rate_limiter=ItemExponentialFailureRateLimiter(1.0, 1000.0))
@@ -37,7 +37,7 @@ async def test_delays_grow_and_forget_begins_again() -> None:
     assert queue.delayed()[0].delay == 1.0
 
 
-async def test_two_adds_before_a_run_keep_the_earlier_time_but_count_twice() -> None:
+async def test_two_adds_before_run_keep_earlier_time_and_count_twice() -> None:
     queue = RateLimitingQueue[str](rate_limiter=ItemExponentialFailureRateLimiter(1.0, 1000.0))
     queue.add_rate_limited("one")
     queue.add_rate_limited("one")
@@ -45,7 +45,7 @@ async def test_two_adds_before_a_run_keep_the_earlier_time_but_count_twice() -> 
     assert [entry.delay for entry in queue.delayed()] == [1.0]
 
 
-async def test_the_default_limiter_runs_on_the_loops_clock() -> None:
+async def test_default_limiter_uses_clock_of_loop() -> None:
     loop = asyncio.get_running_loop()
     queue = RateLimitingQueue[int]()
     for number in range(120):
@@ -60,7 +60,7 @@ async def test_the_default_limiter_runs_on_the_loops_clock() -> None:
     assert queue._limiting._limiter.when(0) == 0.01  # the bucket is full again; the item has one requeue
 
 
-async def test_needless_adds_cost_no_tokens() -> None:
+async def test_redundant_adds_use_no_tokens() -> None:
     queue = RateLimitingQueue[str]()
     queue.add("busy")
     for _ in range(5000):
@@ -82,7 +82,7 @@ class BrokenLimiter:
         return 0
 
 
-async def test_a_broken_limiter_costs_no_item_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_broken_limiter_is_logged_without_losing_item(caplog: pytest.LogCaptureFixture) -> None:
     loop = asyncio.get_running_loop()
     queue = RateLimitingQueue[str](rate_limiter=BrokenLimiter())
     with pytest.raises(RuntimeError, match="broken"):
@@ -96,14 +96,14 @@ async def test_a_broken_limiter_costs_no_item_and_is_logged(caplog: pytest.LogCa
     assert levels == {"work failed and will be tried again": "WARNING", "a rate limiter failed": "ERROR"}
 
 
-def test_the_default_limiter_works_before_the_loop_runs() -> None:
+def test_default_limiter_works_before_loop_runs() -> None:
     queue = RateLimitingQueue[str]()
     queue.add_rate_limited("a")
     assert queue.delayed()[0].delay == pytest.approx(0.005, abs=0.005)
     assert queue.num_requeues("a") == 1
 
 
-async def test_what_is_parked_by_a_plain_call_is_logged_and_comes_back_with_a_reason(
+async def test_item_parked_by_plain_call_is_logged_and_can_be_retried_with_trigger(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     queue = RateLimitingQueue[str](name="pods")
@@ -117,7 +117,7 @@ async def test_what_is_parked_by_a_plain_call_is_logged_and_comes_back_with_a_re
     queue.done("a")
 
 
-async def test_the_hooks_of_a_rate_limiting_queue_hear_of_its_adds() -> None:
+async def test_hooks_of_rate_limiting_queue_count_adds() -> None:
     heard = Recorder()
     queue = RateLimitingQueue[str](metrics=heard)
     queue.add("a")
@@ -150,7 +150,7 @@ async def come_in_time(queue: RateLimitingQueue[str], *items: tuple[str, float])
         assert (await queue.get(timeout=100.0), loop.time()) == item
 
 
-async def test_an_add_that_fails_on_a_limiter_leaves_nobody_without_a_timer() -> None:
+async def test_timer_is_set_after_failing_delayed_add() -> None:
     queue = RateLimitingQueue[str](rate_limiter=Grudging(9.0))
     queue.add_rate_limited("a")
     with pytest.raises(KeyError):
@@ -159,7 +159,7 @@ async def test_an_add_that_fails_on_a_limiter_leaves_nobody_without_a_timer() ->
     await come_in_time(queue, ("a", 1.0), ("b", 2.0))
 
 
-async def test_a_rate_limited_add_that_fails_on_a_limiter_leaves_nobody_without_a_timer() -> None:
+async def test_timer_is_set_after_failing_rate_limited_add() -> None:
     queue = RateLimitingQueue[str](rate_limiter=Grudging(9.0, 1.0))
     queue.add_rate_limited("a")
     with pytest.raises(KeyError):
@@ -168,7 +168,7 @@ async def test_a_rate_limited_add_that_fails_on_a_limiter_leaves_nobody_without_
     await come_in_time(queue, ("a", 1.0), ("b", 2.0))
 
 
-async def test_a_run_whose_end_fails_on_a_limiter_leaves_nobody_without_a_timer() -> None:
+async def test_timer_is_set_after_failing_end_of_run() -> None:
     queue = RateLimitingQueue[str](rate_limiter=Grudging(9.0, 1.0))
     queue.add_rate_limited("a", trigger="x")
     queue.add("a")
@@ -179,7 +179,7 @@ async def test_a_run_whose_end_fails_on_a_limiter_leaves_nobody_without_a_timer(
     await come_in_time(queue, ("a", 1.0), ("b", 2.0))
 
 
-async def test_a_timer_that_fails_on_a_limiter_is_set_again() -> None:
+async def test_timer_is_set_again_after_failing_limiter() -> None:
     asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context["exception"]))
     failed = list[BaseException]()
     queue = RateLimitingQueue[str](rate_limiter=Grudging(1.0))

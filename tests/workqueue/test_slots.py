@@ -34,7 +34,7 @@ class Program:
         return [run.item for run in self.taken if run is not None]
 
 
-async def test_a_task_is_started_for_each_item_while_slots_are_free() -> None:
+async def test_task_is_started_for_each_item_while_slots_are_free() -> None:
     queue: RateLimitingQueue[str] = RateLimitingQueue()
     queue.add("before")
     program = Program(queue, 2)
@@ -51,7 +51,7 @@ async def test_a_task_is_started_for_each_item_while_slots_are_free() -> None:
     assert program.items == ["before", "a", "b"]
 
 
-async def test_an_item_that_was_added_during_its_run_gets_the_slot_of_the_run() -> None:
+async def test_item_added_during_its_run_gets_slot_of_run() -> None:
     queue: RateLimitingQueue[str] = RateLimitingQueue()
     program = Program(queue, 1)
     queue.add("a")
@@ -65,7 +65,7 @@ async def test_an_item_that_was_added_during_its_run_gets_the_slot_of_the_run() 
     assert queue.statistics().processing == 1
 
 
-async def test_an_add_of_another_thread_starts_a_task_too() -> None:
+async def test_add_from_other_thread_starts_task() -> None:
     queue: RateLimitingQueue[str] = RateLimitingQueue()
     program = Program(queue, 1)
     await asyncio.to_thread(queue.add, "a")
@@ -74,7 +74,7 @@ async def test_an_add_of_another_thread_starts_a_task_too() -> None:
     assert program.items == ["a"]
 
 
-async def test_a_delayed_item_starts_a_task_when_it_is_due() -> None:
+async def test_delayed_item_starts_task_when_due() -> None:
     queue: RateLimitingQueue[str] = RateLimitingQueue()
     program = Program(queue, 1)
     queue.add_after("a", 5.0)
@@ -84,7 +84,7 @@ async def test_a_delayed_item_starts_a_task_when_it_is_due() -> None:
     assert program.items == ["a"]
 
 
-async def test_closed_slots_leave_items_in_the_queue() -> None:
+async def test_closed_slots_leave_items_in_queue() -> None:
     queue: RateLimitingQueue[str] = RateLimitingQueue()
     program = Program(queue, 2)
     queue.add("a")
@@ -102,7 +102,7 @@ async def test_closed_slots_leave_items_in_the_queue() -> None:
     assert await queue.get() == "b", "tasks can wait in get again"
 
 
-async def test_the_end_of_the_queue_is_told() -> None:
+async def test_slots_report_end_of_queue() -> None:
     queue: RateLimitingQueue[str] = RateLimitingQueue()
     queue.add("a")
     program = Program(queue, 1)
@@ -113,13 +113,3 @@ async def test_the_end_of_the_queue_is_told() -> None:
     assert run is not None
     program.slots.end(run, SUCCEEDED)
     assert program.ended
-
-
-async def test_a_backlog_is_longer_than_two_rounds_of_tasks() -> None:
-    queue: RateLimitingQueue[str] = RateLimitingQueue()
-    program = Program(queue, 1)
-    queue.add("a")
-    queue.add("b")
-    assert not program.slots.has_backlog
-    queue.add("c")
-    assert program.slots.has_backlog

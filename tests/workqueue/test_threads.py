@@ -21,7 +21,7 @@ from tests.workqueue.timers import live_timers
 
 
 @pytest.mark.real_time
-async def test_adds_of_one_thread_keep_their_order_and_wake_the_loop() -> None:
+async def test_adds_of_thread_keep_order_and_wake_loop() -> None:
     queue = WorkQueue[tuple[int, int]]()
     seen = list[tuple[int, int]]()
 
@@ -45,7 +45,7 @@ async def test_adds_of_one_thread_keep_their_order_and_wake_the_loop() -> None:
 
 
 @pytest.mark.real_time
-async def test_no_wake_up_is_lost_between_threads_and_the_loop() -> None:
+async def test_no_wakeup_is_lost_between_threads_and_loop() -> None:
     """One item at a time, so that each add finds the worker about to wait or waiting."""
     queue = DelayingQueue[int]()
     taken = threading.Semaphore(0)
@@ -67,7 +67,7 @@ async def test_no_wake_up_is_lost_between_threads_and_the_loop() -> None:
 
 
 @pytest.mark.real_time
-async def test_many_threads_never_put_two_workers_on_one_item_and_lose_nothing() -> None:
+async def test_threads_never_run_item_twice_and_lose_no_item() -> None:
     queue = RateLimitingQueue[int]()
     present, together = set[int](), list[int]()
     runs = 0
@@ -127,7 +127,7 @@ async def test_done_forget_and_shutdown_from_threads() -> None:
         await asyncio.wait_for(ending, 5.0)
 
 
-def test_threads_may_add_before_any_loop_runs() -> None:
+def test_threads_can_add_before_loop_runs() -> None:
     queue = DelayingQueue[int]()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(queue.add, range(100)))
@@ -161,7 +161,7 @@ class UnderLock:
         return checked
 
 
-async def test_nobody_touches_the_core_without_the_lock() -> None:
+async def test_core_is_only_used_under_lock() -> None:
     queue = RateLimitingQueue[str](metrics=Recorder(), options=QueueOptions(metrics_period=0.1))
     called: set[str] = set()
     queue._core = queue._delaying = queue._limiting = UnderLock(queue._limiting, queue._lock, called)  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
@@ -232,7 +232,7 @@ async def in_the_order(steps: tuple[str, ...]) -> tuple[list[str], list[str]]:
         return [repr(queue)], wanted
 
 
-async def test_a_delay_comes_in_time_in_whatever_order_threads_and_the_loop_ask() -> None:
+async def test_delay_is_on_time_for_any_order_of_threads_and_loop() -> None:
     """Those that come later than another one set no timer, and count on whoever sees to that one."""
     for steps in permutations(STEPS):
         seen, wanted = await in_the_order(steps)
@@ -240,7 +240,7 @@ async def test_a_delay_comes_in_time_in_whatever_order_threads_and_the_loop_ask(
 
 
 @pytest.mark.real_time
-async def test_a_thread_that_stands_still_before_it_tells_the_loop_is_waited_for() -> None:
+async def test_thread_paused_before_wakeup_does_not_lose_item() -> None:
     loop, queue = asyncio.get_running_loop(), DelayingQueue[str]()
     stands, go_on, tell = threading.Event(), threading.Event(), loop.call_soon_threadsafe
 

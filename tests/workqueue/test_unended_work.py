@@ -13,7 +13,7 @@ from deltaloop.workqueue import RunningItem, WorkQueue
 from deltaloop.workqueue.work import Work
 
 
-async def test_work_that_is_thrown_away_gives_a_resource_warning() -> None:
+async def test_discarded_work_gives_resource_warning() -> None:
     queue = WorkQueue[str](name="pods")
     queue.add("a")
     work = [await queue.get_work()]
@@ -21,7 +21,7 @@ async def test_work_that_is_thrown_away_gives_a_resource_warning() -> None:
         work.clear()
 
 
-async def test_the_warning_says_which_work_it_was() -> None:
+async def test_resource_warning_contains_work() -> None:
     """With ``-X tracemalloc`` Python then shows where it was taken."""
     queue = WorkQueue[str](name="pods")
     queue.add("a")
@@ -33,7 +33,7 @@ async def test_the_warning_says_which_work_it_was() -> None:
     assert caught[0].filename == inspect.getsourcefile(Work)
 
 
-async def test_each_way_to_end_work_gives_none() -> None:
+async def test_ended_work_gives_no_warning() -> None:
     queue = WorkQueue[str]()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -58,7 +58,7 @@ async def test_each_way_to_end_work_gives_none() -> None:
     queue.done("a")
 
 
-async def test_what_workers_have_is_listed_with_its_time() -> None:
+async def test_running_items_are_listed_with_duration() -> None:
     queue = WorkQueue[str]()
     for item in ("a", "b"):
         queue.add(item, trigger=f"why {item}")

@@ -23,7 +23,7 @@ async def waiter(line: WaitingLine, name: str, seen: list[str], *, first: bool =
     seen.append(name)
 
 
-async def test_tasks_are_woken_in_the_order_in_which_they_came() -> None:
+async def test_tasks_are_woken_in_order_of_arrival() -> None:
     line, seen = WaitingLine(), list[str]()
     async with asyncio.TaskGroup() as tasks:
         for name in "abc":
@@ -44,7 +44,7 @@ async def test_tasks_are_woken_in_the_order_in_which_they_came() -> None:
 
 
 @pytest.mark.parametrize("woken", [False, True])
-async def test_a_cancelled_wait_leaves_no_trace(woken: bool) -> None:
+async def test_canceled_wait_leaves_no_waiter(woken: bool) -> None:
     line, seen = WaitingLine(), list[str]()
     task = asyncio.create_task(waiter(line, "a", seen))
     other = asyncio.create_task(waiter(line, "b", seen))
@@ -60,7 +60,7 @@ async def test_a_cancelled_wait_leaves_no_trace(woken: bool) -> None:
     assert seen == ["b"]
 
 
-async def test_waking_passes_over_a_task_that_was_cancelled_just_now() -> None:
+async def test_wake_skips_task_that_was_canceled() -> None:
     line, seen = WaitingLine(), list[str]()
     task = asyncio.create_task(waiter(line, "a", seen))
     other = asyncio.create_task(waiter(line, "b", seen))
@@ -73,7 +73,7 @@ async def test_waking_passes_over_a_task_that_was_cancelled_just_now() -> None:
     assert task.cancelled()
 
 
-async def test_who_says_nothing_waits_at_the_end() -> None:
+async def test_waiters_join_at_end_by_default() -> None:
     line, seen = WaitingLine(), list[str]()
 
     async def wait(name: str) -> None:
@@ -90,7 +90,7 @@ async def test_who_says_nothing_waits_at_the_end() -> None:
     assert seen == ["a", "b", "c"]
 
 
-async def test_a_wait_that_is_thrown_away_leaves_no_trace() -> None:
+async def test_discarded_wait_leaves_no_waiter() -> None:
     line = WaitingLine()
     waiting = in_line(line)
     waiting.send(None)

@@ -16,7 +16,7 @@ def make_queue() -> RateLimitingQueue[str]:
     return RateLimitingQueue[str](name="pods", rate_limiter=ItemExponentialFailureRateLimiter(1.0, 60.0))
 
 
-async def test_success_is_done_and_forgotten() -> None:
+async def test_success_ends_run_and_forgets_failures() -> None:
     queue = make_queue()
     queue.add_rate_limited("a")
     work = await queue.get_work()
@@ -31,7 +31,7 @@ async def test_success_is_done_and_forgotten() -> None:
     assert len(queue.delayed()) == 0
 
 
-async def test_a_failure_is_logged_and_tried_again_with_its_triggers(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failure_is_logged_and_retried_with_triggers(caplog: pytest.LogCaptureFixture) -> None:
     loop = asyncio.get_running_loop()
     queue = make_queue()
     queue.add("a", trigger="why")
@@ -59,7 +59,7 @@ async def test_a_failure_is_logged_and_tried_again_with_its_triggers(caplog: pyt
         "raised": "LookupError: not yet",
     }
     assert [place.rpartition(" ")[2] for place in vars(first)["where"]] == [
-        "test_a_failure_is_logged_and_tried_again_with_its_triggers"
+        "test_failure_is_logged_and_retried_with_triggers"
     ]
     again = failures[1]  # the same line failed again within the minute
     assert again.exc_info is None
@@ -67,7 +67,7 @@ async def test_a_failure_is_logged_and_tried_again_with_its_triggers(caplog: pyt
 
 
 @pytest.mark.parametrize("kind", [WorkQueue, DelayingQueue])
-async def test_without_a_limiter_a_failure_is_the_callers(kind: type[WorkQueue[str]]) -> None:
+async def test_failure_without_limiter_is_raised(kind: type[WorkQueue[str]]) -> None:
     queue = kind()
     queue.add("a")
     with pytest.raises(LookupError):
@@ -77,7 +77,7 @@ async def test_without_a_limiter_a_failure_is_the_callers(kind: type[WorkQueue[s
     assert len(queue) == 0
 
 
-async def test_cancellation_puts_the_item_back_uncounted_and_goes_on() -> None:
+async def test_cancellation_puts_item_back_without_counting() -> None:
     queue = make_queue()
     queue.add("a", trigger="why")
     started = asyncio.Event()
@@ -101,7 +101,7 @@ async def test_cancellation_puts_the_item_back_uncounted_and_goes_on() -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
-async def test_interrupts_put_the_item_back_and_go_on(error: BaseException) -> None:
+async def test_base_exceptions_put_item_back_and_are_raised(error: BaseException) -> None:
     queue = make_queue()
     queue.add("a", trigger="why")
     with pytest.raises(type(error)):
@@ -112,7 +112,7 @@ async def test_interrupts_put_the_item_back_and_go_on(error: BaseException) -> N
     work.put_back()
 
 
-async def test_after_shutdown_what_fails_or_is_cancelled_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_or_canceled_item_is_dropped_after_shutdown(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "deltaloop.workqueue")
     queue = make_queue()
     queue.add("a")
@@ -131,7 +131,7 @@ async def test_after_shutdown_what_fails_or_is_cancelled_is_given_up(caplog: pyt
 
 
 @pytest.mark.parametrize("way", ["continue", "break", "return"])
-async def test_leaving_the_block_early_is_a_success(way: str) -> None:
+async def test_early_exit_from_block_is_success(way: str) -> None:
     queue = make_queue()
 
     async def work_on() -> None:
@@ -149,7 +149,7 @@ async def test_leaving_the_block_early_is_a_success(way: str) -> None:
     assert queue.statistics().done == 1
 
 
-async def test_a_run_may_ask_for_a_later_one_without_an_error() -> None:
+async def test_retry_after_requests_later_run_without_error() -> None:
     loop = asyncio.get_running_loop()
     queue = make_queue()
     queue.add_rate_limited("a", trigger="why")
@@ -167,7 +167,7 @@ async def test_a_run_may_ask_for_a_later_one_without_an_error() -> None:
     work.put_back()
 
 
-async def test_an_error_voids_the_later_run_that_was_asked_for() -> None:
+async def test_error_replaces_requested_later_run() -> None:
     loop = asyncio.get_running_loop()
     queue = make_queue()
     queue.add("a")
@@ -178,7 +178,7 @@ async def test_an_error_voids_the_later_run_that_was_asked_for() -> None:
     assert loop.time() == 1.0
 
 
-async def test_retry_after_refuses_what_cannot_be() -> None:
+async def test_retry_after_rejects_invalid_delay() -> None:
     queue = make_queue()
     queue.add("a")
     async with await queue.get_work() as work:
@@ -192,7 +192,7 @@ async def test_retry_after_refuses_what_cannot_be() -> None:
             work.retry_after(1.0)
 
 
-async def test_done_inside_the_block_does_no_harm() -> None:
+async def test_done_inside_block_does_not_end_next_run() -> None:
     queue = make_queue()
     queue.add("a")
     work = await queue.get_work()
@@ -207,7 +207,7 @@ async def test_done_inside_the_block_does_no_harm() -> None:
     assert queue.statistics().processing == 0
 
 
-async def test_work_is_entered_once() -> None:
+async def test_work_cannot_be_entered_twice() -> None:
     queue = make_queue()
     queue.add("a", trigger="t")
     work = await queue.get_work()

@@ -104,7 +104,7 @@ def try_file(file: Path, *, pages: bool) -> None:
     run([python, ROOT / "tools" / "release" / "trial.py"], cwd=python.parents[1])
     if pages:
         install(python, EXTRAS, ["test"], checkout=False)
-        chosen = [f"tests/docs/test_snippets.py::test_every_snippet_runs[{page}]" for page in PAGES]
+        chosen = [f"tests/docs/test_snippets.py::test_each_snippet_runs[{page}]" for page in PAGES]
         run([python, "-m", "pytest", "--quiet", "--no-header", *chosen])
 
 

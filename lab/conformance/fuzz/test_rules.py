@@ -10,14 +10,14 @@ from lab.conformance.fuzz.of_rules import Comparison, run
 from lab.conformance.fuzz.rules import Chance, count
 
 
-def test_one_seed_makes_the_same_rules() -> None:
+def test_seed_determines_rules() -> None:
     made = [Chance(random.Random(3)) for _ in range(2)]
     one, two = [[chance.with_rules(chance.schema()) for _ in range(20)] for chance in made]
     assert one == two
     assert sum(map(count, one)) > 20
 
 
-async def test_a_server_agrees_with_itself() -> None:
+async def test_equal_servers_have_no_differences() -> None:
     comparison = Comparison()
     async with EmbeddedTarget().open() as one, EmbeddedTarget().open() as two:
         await run((one, two), Chance(random.Random(5)), comparison, evaluations=200, broken=5)
@@ -31,7 +31,7 @@ async def test_a_server_agrees_with_itself() -> None:
     assert not comparison.fails()
 
 
-def test_what_differs_is_found() -> None:
+def test_differences_are_found() -> None:
     comparison = Comparison()
     for _ in range(300):
         comparison.add("object", 1, [201], [201], "")

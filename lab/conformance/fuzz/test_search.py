@@ -109,7 +109,7 @@ def _search(
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_two_servers_that_are_alike_agree() -> None:
+def test_equal_servers_agree() -> None:
     search = _search("", examples=40)
     assert search.shortest is None, search.shortest
     assert search.tried[0] >= 30
@@ -117,7 +117,7 @@ def test_two_servers_that_are_alike_agree() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-def test_a_seeded_bug_is_found_and_shortened() -> None:
+def test_seeded_bug_is_found_and_minimized() -> None:
     search = _search("a dry run is none", examples=400, requests=("create",), kinds=("ConfigMap",))
     assert search.shortest is not None
     steps, difference = search.shortest
@@ -201,7 +201,7 @@ _FINDS: Final[dict[str, list[Step]]] = {
 
 @pytest.mark.nightly
 @pytest.mark.real_time
-async def test_a_selector_that_is_passed_over_shows_in_a_watch() -> None:
+async def test_ignored_selector_is_detected_in_watch() -> None:
     steps = [
         Step("GET", _MAPS, (("watch", "1"), ("labelSelector", "app=x"), ("resourceVersion", "$revision:0"))),
         Step("POST", _MAPS, (), _map()),
@@ -219,14 +219,14 @@ async def test_a_selector_that_is_passed_over_shows_in_a_watch() -> None:
 @pytest.mark.skipif(not os.environ.get("DELTALOOP_FUZZ"), reason="takes minutes: DELTALOOP_FUZZ=1")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("bug", [*sorted(_FINDS), "watches have no selector"])
-def test_chance_finds_each_seeded_bug(bug: str) -> None:
+def test_random_search_finds_each_seeded_bug(bug: str) -> None:
     assert 0 < found_after(bug, examples=ENOUGH) <= ENOUGH
 
 
 @pytest.mark.nightly
 @pytest.mark.real_time
 @pytest.mark.parametrize("bug", sorted(_FINDS))
-async def test_each_seeded_bug_shows_in_a_sequence(bug: str) -> None:
+async def test_each_seeded_bug_is_visible_in_sequence(bug: str) -> None:
     """And in a sequence that has nothing to do with it, it does not."""
     second = BuggyTarget()
     object.__setattr__(second, "bug", bug)
@@ -237,7 +237,7 @@ async def test_each_seeded_bug_shows_in_a_sequence(bug: str) -> None:
         assert await pair.compare([Step("POST", _MAPS, (), _map()), Step("GET", f"{_MAPS}/a")]) is None
 
 
-def test_differences_are_named() -> None:
+def test_first_difference_has_path_and_values() -> None:
     one: Any = {"a": [1, {"b": 2}], "c": None}
     assert first_difference(one, one) is None
     assert first_difference(one, {"a": [1, {"b": 3}], "c": None}) == (".a[1].b", 2, 3)

@@ -93,7 +93,7 @@ def package(name: str) -> Any:
     return pytest.importorskip(name, reason=f"{name} is not installed: make -C lab test-clients")
 
 
-def test_the_official_client(kubeconfig: Path) -> None:
+def test_official_client(kubeconfig: Path) -> None:
     kubernetes = package("kubernetes")
     api_client = kubernetes.config.new_client_from_config(str(kubeconfig))
     try:
@@ -153,7 +153,7 @@ async def _asynchronous(module: Any, api_client: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["kubernetes.aio", "kubernetes_asyncio"])
-def test_the_asynchronous_clients(kubeconfig: Path, name: str) -> None:
+def test_async_clients(kubeconfig: Path, name: str) -> None:
     module = package(name)
     for part in ("client", "config", "watch"):
         importlib.import_module(f"{name}.{part}")

@@ -67,7 +67,7 @@ def _operator(kubeconfig: Path, program: Path, log: Path) -> Generator[None]:
                 run.wait(timeout=30)
 
 
-def test_the_example(kubeconfig: Path, tmp_path: Path) -> None:
+def test_kopf_example(kubeconfig: Path, tmp_path: Path) -> None:
     package("kopf")
     kubernetes = package("kubernetes")
     examples = _source(tmp_path)

@@ -36,7 +36,7 @@ def program(go_modules: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-async def test_go_programs_find_a_server_that_they_know(program: Path, tmp_path: Path) -> None:
+async def test_go_programs_work_with_embedded_server(program: Path, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     async with ApiServer(ServerOptions()) as server:
         kubeconfig.touch(mode=0o600)

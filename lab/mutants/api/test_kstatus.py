@@ -31,5 +31,5 @@ SEEDED = [
 
 
 @pytest.mark.parametrize(("standing", "wrong"), SEEDED)
-def test_a_wrong_rule_is_found(standing: str, wrong: str) -> None:
+def test_wrong_rule_is_detected(standing: str, wrong: str) -> None:
     assert wrong_verdicts(edited_module(kstatus, (standing, wrong))["object_status"])

@@ -29,7 +29,7 @@ def _line_of(machine: type[QueueCore[str]]) -> list[Step]:
     return Machine(machine, moves, view, view).walk()[1]
 
 
-def test_a_seeded_bug_is_another_picture() -> None:
+def test_seeded_bug_changes_picture() -> None:
     right, wrong = _line_of(QueueCore), _line_of(_TwoWorkers)
     assert [step.after for step in right if step.what == "add"] == [
         "1 in line, 0 processed",

@@ -11,7 +11,7 @@ from deltaloop.testing.programs.program_transport import ProgramTransport
 from lab.mutants.edited import edited
 
 
-def test_a_backup_that_changes_nothing_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ineffective_restore_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     bites_not = edited(
         "BitesNot", RevisionStore, ("{change.resource for change in self._newer_than(revision)}", "list[str]()")
     )
@@ -19,7 +19,7 @@ def test_a_backup_that_changes_nothing_is_a_seeded_bug_that_is_seen(monkeypatch:
     assert Simulation(app(remembers)).replay(RESTORED) is None
 
 
-def test_a_cache_that_is_not_held_is_a_seeded_bug_that_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ineffective_delay_of_kind_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     bites_not = edited(
         "BitesNot",
         ProgramTransport,

@@ -80,7 +80,7 @@ def survivors(folder: Path, tests: str) -> tuple[int, list[str]]:
     return found["total"]["tried"], [each["change"] for each in found["survivors"]]
 
 
-def test_a_test_kills_what_it_can_tell_and_no_more(tmp_path: Path) -> None:
+def test_weak_tests_let_mutants_survive(tmp_path: Path) -> None:
     assert survivors(tmp_path, WEAK) == (
         15,
         [
@@ -99,7 +99,7 @@ def test_a_test_kills_what_it_can_tell_and_no_more(tmp_path: Path) -> None:
     )
 
 
-def test_better_tests_let_none_survive(tmp_path: Path) -> None:
+def test_strong_tests_kill_all_mutants(tmp_path: Path) -> None:
     assert survivors(tmp_path, STRONG) == (15, [])
 
 
@@ -119,7 +119,7 @@ def test_better_tests_let_none_survive(tmp_path: Path) -> None:
         ("match x:\n  case A() if a: f()\n  case _: g()", ["no case A() no. 0", "no guard at case A() no. 0"]),
     ],
 )
-def test_what_is_seeded(statement: str, changes: list[str]) -> None:
+def test_statements_have_expected_mutants(statement: str, changes: list[str]) -> None:
     body = statement.replace("\n", "\n    ")
     found = [each.change for each in mutants("m.py", ast.parse(f"def f():\n    {body}\n"))]
     missing = [each for each in changes if not any(each in change for change in found)]
@@ -136,16 +136,16 @@ def test_what_is_seeded(statement: str, changes: list[str]) -> None:
         "if TYPE_CHECKING:\n  import a",
     ],
 )
-def test_what_is_left_alone(statement: str) -> None:
+def test_statements_without_mutants(statement: str) -> None:
     body = statement.replace("\n", "\n    ")
     assert mutants("m.py", ast.parse(f"def f():\n    {body}\n")) == []
 
 
-def test_the_list_of_equivalents_names_what_is_there() -> None:
+def test_list_of_equivalent_mutants_is_up_to_date() -> None:
     assert equivalent.stale(equivalent.read()) == []
 
 
-def test_a_stale_entry_is_found(tmp_path: Path) -> None:
+def test_stale_entry_is_detected(tmp_path: Path) -> None:
     listed = tmp_path / "list.toml"
     listed.write_text("""["cache/core/sync_tracker.py"."gone.function"]\n"a -> b" = "nobody can tell the two" """)
     assert equivalent.stale(equivalent.read(listed)) == ["cache/core/sync_tracker.py: gone.function: a -> b"]

@@ -22,7 +22,7 @@ def full_after(connection: DirectConnection) -> int:
     return written
 
 
-def test_who_does_not_read_holds_the_server_back() -> None:
+def test_unread_response_blocks_server() -> None:
     async def main() -> None:
         async with served() as (server, _):
             connection = server.door().ask("GET", "/version", [("Host", "127.0.0.1")], None)

@@ -13,7 +13,7 @@ from lab.mutants.edited import edited
 _NEVER_HOLDS_BACK = edited("NeverHoldsBack", MemoryTransport, ("self.get_write_buffer_size() > self._high", "False"))
 
 
-def test_a_seeded_bug_of_holding_back_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_back_pressure_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_network, "MemoryTransport", _NEVER_HOLDS_BACK)
     before, _ = _held_back(MemoryNetwork())
     assert before > 1_000_000

@@ -34,7 +34,7 @@ def never_answered(path: str, body: bytes) -> Answer:
 
 
 @pytest.mark.parametrize(("bug", "how"), [(refused_later, "cannot be read"), (never_answered, "no answer within")])
-def test_seeded_bugs_are_found(bug: Ask, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(bug: Ask, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.webhooks.test_fuzz.LONGEST", 0.2)
     with pytest.raises(AssertionError, match=how):
         check_turned(20_000, bug)

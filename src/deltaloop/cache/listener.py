@@ -85,6 +85,8 @@ class Listener(Generic[T]):
         self._is_bounded = options.buffer is BufferPolicy.BOUNDED
         self._on_room = on_room
         self._metrics = metrics
+        self._clock: Callable[[], float] = self._first_time
+        self._until: Awaitable[None] | None = None  # to be awaited before deliveries continue
         self._idle: asyncio.Event | None = None  # set while run waits for notifications
         self._closed = False
         self._failures = 0
@@ -124,8 +126,12 @@ class Listener(Generic[T]):
         if lost := self._buffer.put_all(notifications):
             self._tracker.finished(lost)
         if self._idle is not None:
-            self._idle.set()
-            self._idle = None
+            idle, self._idle = self._idle, None
+            self._until = self._deliver()
+            if self._until is None and not self._closed:
+                self._idle = idle
+            else:
+                idle.set()
 
     def resync(self, objects: Iterable[Resource]) -> None:
         """Notify of objects again, except those with pending notifications, which are newer or equal."""
@@ -141,45 +147,55 @@ class Listener(Generic[T]):
         self._on_room()
 
     async def run(self) -> None:
-        """Deliver until closed or canceled; a cancel reaches a waiting handler and drops the rest."""
-        buffer, counts, handled = self._buffer, self._metrics.counts, 0
-        clock = loop_clock()
-        began: float | None = None  # end of the last call, unless other tasks ran since
-        while not self._closed:
-            if not buffer:
-                self._idle = asyncio.Event()
-                await self._idle.wait()
-                began = None
-                continue
+        """Deliver until closed or canceled; a cancel reaches a waiting handler and drops the rest.
+
+        While this task is idle, ``add_all`` calls the handler itself.
+        """
+        try:
+            while not self._closed:
+                until, self._until = self._until or self._deliver(), None
+                if until is not None:
+                    await until
+                else:
+                    self._idle = asyncio.Event()
+                    await self._idle.wait()
+        finally:
+            self._idle = None
+            if (close := getattr(self._until, "close", None)) is not None:
+                close()
+
+    def _deliver(self) -> Awaitable[None] | None:
+        """Call the handler for the pending notifications, and return an awaitable if deliveries must pause."""
+        buffer, clock, counts, handled = self._buffer, self._clock, self._metrics.counts, 0
+        ended = clock()
+        while buffer and not self._closed:
+            if handled == _ITEMS_PER_TURN:
+                return asyncio.sleep(0)  # a long buffer must not starve other tasks
             was_full = self._is_bounded and buffer.is_full
             notification = buffer.popleft()
             if was_full:
                 self._on_room()
-            failures = self._failures
-            if began is None or counts:
-                began = clock()
-            try:
-                waiting = self._tell(notification)
-                ended = clock()
-                if ended - began > _SLOW:
-                    self._warn_of_blocking(notification, ended - began)
-                if waiting is not None:
-                    await self._wait(waiting, notification)
-            finally:
-                if counts:
-                    self._metrics.handled(
-                        handler=self._name,
-                        seconds=clock() - began,
-                        waiting=len(buffer),
-                        failed=self._failures > failures,
-                    )
-            began = ended if waiting is None else None
-            if notification.is_in_initial_list:  # not after a cancel, because the item was not delivered
+            failures, began = self._failures, clock() if counts else ended
+            waiting = self._tell(notification)
+            ended = clock()
+            if ended - began > _SLOW:
+                self._warn_of_blocking(notification, ended - began)
+            if waiting is not None:
+                return self._wait(waiting, notification, began)
+            if counts:
+                self._handled(began, failed=self._failures > failures)
+            if notification.is_in_initial_list:
                 self._tracker.finished()
             handled += 1
-            if handled % _ITEMS_PER_TURN == 0:
-                await asyncio.sleep(0)  # a long buffer must not starve other tasks
-                began = None
+        return None
+
+    def _first_time(self) -> float:
+        self._clock = loop_clock()
+        return self._clock()
+
+    def _handled(self, began: float, *, failed: bool) -> None:
+        seconds = self._clock() - began
+        self._metrics.handled(handler=self._name, seconds=seconds, waiting=len(self._buffer), failed=failed)
 
     def _tell(self, notification: Notification[Resource]) -> Awaitable[object] | None:
         """Call the handler, and return its result if it must be awaited."""
@@ -210,7 +226,8 @@ class Listener(Generic[T]):
             extra=self._extra(notification) | {"seconds": round(seconds, 3)},
         )
 
-    async def _wait(self, waiting: Awaitable[object], notification: Notification[Resource]) -> None:
+    async def _wait(self, waiting: Awaitable[object], notification: Notification[Resource], began: float) -> None:
+        failures = self._failures
         try:
             await waiting
         except asyncio.CancelledError as error:
@@ -220,6 +237,11 @@ class Listener(Generic[T]):
             self._lost(notification, error)  # the handler itself raised CancelledError
         except Exception as error:  # noqa: BLE001 - a handler may raise any exception; reported
             self._lost(notification, error)
+        finally:
+            if self._metrics.counts:
+                self._handled(began, failed=self._failures > failures)
+        if notification.is_in_initial_list:  # not after a cancel, because the item was not delivered
+            self._tracker.finished()
 
     def _lost(self, notification: Notification[Resource], error: BaseException) -> None:
         self._failures += 1

@@ -88,10 +88,21 @@ class ByteStream(Protocol):
 
 @runtime_checkable
 class BatchStream(Protocol):
-    """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
+    """Watch stream that can be read in batches, such as the stream of ``Client.watch``.
+
+    Attributes:
+        consume: Function called when events arrive while a task waits in ``batch``. It takes them with ``received``, or
+            returns False to leave the rest to the task. ``batch`` raises its exception.
+    """
+
+    consume: Callable[[], bool] | None
 
     async def batch(self) -> Sequence[WatchEvent]:
         """Wait for the next event, and return it with the events that arrived after it, or nothing at the end."""
+        ...
+
+    def received(self) -> Sequence[WatchEvent]:
+        """Return received events without waiting."""
         ...
 
 
@@ -196,7 +207,7 @@ class ListWatch:
         parts += [f"in namespace {self.namespace}"] if self.namespace else []
         selectors = ",".join(part for part in (self.label_selector, self.field_selector) if part)
         parts += [f"where {selectors}"] if selectors else []
-        parts += [f"in shard {self.shard_selector}"] if self.shard_selector is not None else []
+        parts += [f"in a shard by {self.shard_selector.field}"] if self.shard_selector is not None else []
         return " ".join(parts)
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
+from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Change, DeltaType, Unread
@@ -29,7 +30,7 @@ from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.errors import WatchListStalledError, describe_error
-from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher, shard_selector_of
+from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher, ListWatch, shard_selector_of
 from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.verbs.resource_list import ResourceList
@@ -139,6 +140,9 @@ class Reflector:
         self._receive_object = receive
         shard = shard_selector_of(lister_watcher)
         self._selects = None if shard is None else shard.matches  # servers without KEP-5866 send all objects
+        self._is_old: Callable[[Resource], bool] | None = None
+        self._wanted: tuple[ShardSelector, asyncio.Future[None]] | None = None
+        self._reading: asyncio.Timeout | None = None
         self._metrics = GuardedCacheMetrics(metrics, self.name)
         self._byte_stream: ByteStream | None = None
         self._began_at = 0.0
@@ -165,6 +169,8 @@ class Reflector:
         loop = asyncio.get_running_loop()
         now = loop.time()
         while True:
+            if self._wanted is not None:
+                await self._change_shard(*self._wanted)
             match self._core.ask(now, random=self._random()):
                 case Wait(until):
                     await asyncio.sleep(until - loop.time())
@@ -175,6 +181,62 @@ class Reflector:
                 case (OpenWatch() | OpenWatchList()) as effect:
                     await self._watch(effect, loop)
             now = loop.time()
+
+    async def change_shard(self, shard: ShardSelector) -> None:
+        """Continue with another shard, of which only new ranges are listed.
+
+        It waits until they are in the store. The source must be a ``ListWatch`` with a shard. Other objects stay in the
+        store. A later call replaces a call that still waits.
+        """
+        if self._wanted is not None:
+            self._wanted[1].cancel()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wanted = shard, done
+        if self._reading is not None:
+            self._reading.reschedule(asyncio.get_running_loop().time())
+        await done
+
+    async def _change_shard(self, shard: ShardSelector, done: asyncio.Future[None]) -> None:
+        source, core = self._lister_watcher, self._core
+        assert isinstance(source, ListWatch)
+        assert source.shard_selector is not None
+        gained = shard.without(source.shard_selector)
+        if gained is not None and not core.will_list:
+            try:
+                objects, version = await self._list_ranges(source, gained)
+            except Exception as error:  # noqa: BLE001 - a source may raise any exception; a list of all ranges follows
+                _logger.warning(
+                    "cannot list new ranges, listing the shard again",
+                    extra={"reflector": self.name, "error": describe_error(error)},
+                )
+                gained = None
+                core.list_again()
+            else:
+                known, newest = gained.matches, Resource.from_dict({"metadata": {"resourceVersion": version}}).version
+                # The watch continues at an older version, and repeats changes that the list contains.
+                self._is_old = lambda obj: 0 < obj.version <= newest and known(obj)
+                self._write_all([(DeltaType.ADDED, obj, "") for obj in objects])
+        elif core.will_list:
+            core.list_again()
+        source.shard_selector, self._selects = shard, shard.matches
+        if self._wanted is not None and self._wanted[1] is done:
+            self._wanted = None
+        if not done.done():
+            done.set_result(None)
+
+    async def _list_ranges(self, source: ListWatch, gained: ShardSelector) -> tuple[list[Resource], str]:
+        before, source.shard_selector, self._selects = source.shard_selector, gained, gained.matches
+        try:
+            options = requests.first_page("", page_size=self._core.options.page_size, server_pages=True)
+            found: list[Resource] = []
+            while True:
+                page = await self._received(await source.list(options))
+                found += page.items
+                if not page.continue_:
+                    return found, page.resource_version
+                options = options.replace(continue_=page.continue_, resource_version="")
+        finally:
+            source.shard_selector, self._selects = before, None if before is None else before.matches
 
     async def _list(self, effect: ListPage, loop: asyncio.AbstractEventLoop) -> None:
         if not effect.options.continue_:
@@ -213,6 +275,7 @@ class Reflector:
             self._report(self._core.store_failed(refusal, loop.time(), random=self._random()))
 
     async def _replace_with(self, listed: CompleteList) -> Exception | None:
+        self._is_old = None
         if listed.skipped:
             _logger.warning(
                 "list contains unreadable objects, keeping their cached state",
@@ -266,9 +329,11 @@ class Reflector:
                     if core.phase is ReflectorPhase.RECEIVING:
                         refusal = await self._receive(events, loop)
                     if refusal is None and core.phase is ReflectorPhase.STREAMING:
-                        refusal = await self._stream(events, loop)
+                        await self._stream_shard(events, loop)
         except _WentBackError:
             return  # already reported
+        except _StoreRefusedError as error:
+            refusal = error.cause
         except Exception as error:  # noqa: BLE001 - a source may raise any exception; reported
             if refusal is None:
                 failed = core.watch_list_failed if core.phase in _BEFORE_THE_LIST else core.watch_failed
@@ -276,6 +341,9 @@ class Reflector:
                 return
         if refusal is not None:
             self._report(core.store_failed(refusal, loop.time(), random=self._random()))
+            return
+        if self._wanted is not None and core.phase is ReflectorPhase.STREAMING:
+            core.watch_interrupted()
             return
         if core.phase is ReflectorPhase.RECEIVING:
             self._report(core.watch_list_ended(loop.time(), random=self._random()))
@@ -392,19 +460,46 @@ class Reflector:
                 await asyncio.sleep(0)
         return None
 
-    async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
-        """Read events until the stream ends, and return an error of the store."""
+    async def _stream_shard(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> None:
+        """Read events until the stream ends or ``change_shard`` is called."""
+        if self._selects is None:
+            await self._stream(events, loop)
+            return
+        reading = asyncio.timeout_at(None if self._wanted is None else loop.time())
+        try:
+            async with reading:
+                self._reading = reading
+                await self._stream(events, loop)
+        except TimeoutError:
+            if not reading.expired():
+                raise
+        finally:
+            self._reading = None
+
+    async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> None:
+        """Read events until the stream ends. They are handled when they arrive, or by this task if there is no room."""
         handled, room = 0, self._room
         is_free = room is None  # None means no limit; otherwise room must be called first
-        next_batch = events.batch if isinstance(events, BatchStream) else partial(_next_of, events)
+        next_batch: Callable[[], Awaitable[Sequence[WatchEvent]]] = partial(_next_of, events)
+        if isinstance(events, BatchStream):
+            stream, next_batch = events, events.batch
+
+            def arrived() -> bool:
+                if room is not None and (waiting := room()) is not None:
+                    if (close := getattr(waiting, "close", None)) is not None:
+                        close()
+                    return False
+                batch = stream.received()
+                if batch:
+                    self._handle_all(batch, loop.time())
+                return len(batch) < _EVENTS_PER_TURN
+
+            stream.consume = arrived
         while batch := await next_batch():
             now = loop.time()
             place = 0
             while place < len(batch):
-                together = batch[place : place + (_EVENTS_PER_TURN - handled if is_free else 1)]
-                changes, refusal = self._handle(together, now)
-                if refusal is not None:
-                    return refusal
+                changes = self._handle(batch[place : place + (_EVENTS_PER_TURN - handled if is_free else 1)], now)
                 place += changes
                 handled += changes
                 if handled == _EVENTS_PER_TURN:
@@ -415,10 +510,14 @@ class Reflector:
                     is_free = until_room is None
                     if until_room is not None:
                         await until_room
-        return None
 
-    def _handle(self, events: Sequence[WatchEvent], now: float) -> tuple[int, Exception | None]:
-        """Pass the first events to the store, and return their number and an error of the store."""
+    def _handle_all(self, events: Sequence[WatchEvent], now: float) -> None:
+        place = self._handle(events, now)
+        while place < len(events):
+            place += self._handle(events[place:], now)
+
+    def _handle(self, events: Sequence[WatchEvent], now: float) -> int:
+        """Pass the first events to the store, and return their number, or raise _StoreRefusedError."""
         taken = self._core.watch_events(events, now)
         verdict = _APPLY if taken else self._core.watch_event(events[0], now)
         handled = taken or 1
@@ -429,9 +528,11 @@ class Reflector:
                 self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
         if verdict is Verdict.SKIP:
             self._warn_of_nameless(changed[0])
-            return 1, None
+            return 1
         if verdict is _APPLY:
-            receive, selects = self._receive_object, self._selects
+            receive, selects, is_old = self._receive_object, self._selects, self._is_old
+            if is_old is not None:
+                changed = [event for event in changed if not is_old(event.object)]
             try:
                 self._write_all(
                     [
@@ -444,12 +545,12 @@ class Reflector:
                         if selects is None or selects(event.object)
                     ]
                 )
-            except Exception as error:  # noqa: BLE001 - a store may raise any exception; the reflector lists again
-                return handled, error
+            except Exception as error:
+                raise _StoreRefusedError(error) from error
         version = self._core.resource_version
         if version and self._updater is not None and (not taken or self._selects is not None):
             self._updater.update_resource_version(version)
-        return handled, None
+        return handled
 
     def _warn_of_nameless(self, event: WatchEvent) -> None:
         _logger.warning(
@@ -481,6 +582,14 @@ class Reflector:
 
     def __repr__(self) -> str:
         return f"<Reflector {self.name} {self._core.phase} at {self.last_sync_resource_version or '-'}>"
+
+
+class _StoreRefusedError(Exception):
+    """The store raised an exception (``cause``)."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(cause)
+        self.cause = cause
 
 
 class _WentBackError(Exception):

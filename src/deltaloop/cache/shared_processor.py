@@ -100,7 +100,7 @@ class SharedProcessor(Generic[T]):
 
     def distribute(self, notifications: Sequence[Notification[Resource]], *, is_initial: bool = False) -> None:
         initial = _count_initial(notifications) if is_initial else 0
-        for listener in self._listeners:
+        for listener in tuple(self._listeners):  # a handler can add and remove handlers
             listener.add_all(notifications, initial=initial)
 
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:

@@ -26,7 +26,7 @@ class Slots(Generic[K]):
         paused: True until ``resume``, and tasks do not start before.
     """
 
-    __slots__ = ("_number", "_on_end", "_queue", "_start", "_woken", "asleep", "closed", "paused")
+    __slots__ = ("_on_end", "_queue", "_start", "_woken", "asleep", "closed", "paused")
 
     def __init__(
         self,
@@ -46,17 +46,12 @@ class Slots(Generic[K]):
             on_end: Function called when the queue is shut down and empty.
             paused: Initial value of ``paused``.
         """
-        self._queue, self._number, self._start, self._on_end = queue, number, start, on_end
+        self._queue, self._start, self._on_end = queue, start, on_end
         self.closed: bool = False
         self.paused = paused
         self._woken = 0  # started tasks that have not called `take`
         self.asleep: int = number
         queue._serve_slots(self)  # noqa: SLF001 - of the same package
-
-    @property
-    def has_backlog(self) -> bool:
-        """Whether tasks need more than two iterations of the event loop to take all queued items."""
-        return len(self._queue._core.line) > 2 * self._number  # noqa: SLF001 - same
 
     def wake(self, claims: int) -> None:
         """Start tasks until ``claims`` items are claimed."""

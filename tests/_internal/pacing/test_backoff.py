@@ -11,19 +11,19 @@ from deltaloop._internal.pacing import LONGEST_ASKED, Backoff, BackoffManager, j
 NO_CHANCE = [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
 
-def test_the_sequence_of_the_reflector_without_chance() -> None:
+def test_backoff_sequence_without_jitter() -> None:
     manager = BackoffManager()
     assert [manager.next_delay(0.0, random=0.0) for _ in range(8)] == NO_CHANCE
 
 
-def test_the_sequence_with_the_greatest_chance() -> None:
+def test_backoff_sequence_with_maximum_jitter() -> None:
     manager = BackoffManager()
     delays = [manager.next_delay(0.0, random=0.999) for _ in range(8)]
     assert delays == [delay + 0.999 * delay for delay in NO_CHANCE]
     assert max(delays) < 60.0
 
 
-def test_it_starts_over_only_after_quiet() -> None:
+def test_backoff_restarts_after_quiet_period() -> None:
     manager = BackoffManager()
     assert manager.next_delay(0.0, random=0) == 0.8
     assert manager.next_delay(120.0, random=0) == 1.6  # exactly the limit is not yet quiet
@@ -32,14 +32,14 @@ def test_it_starts_over_only_after_quiet() -> None:
     assert manager.next_delay(480.1, random=0) == 0.8
 
 
-def test_reset_starts_over() -> None:
+def test_reset_restarts_backoff() -> None:
     manager = BackoffManager(Backoff(initial=1, factor=3, cap=5, jitter=0, reset_after=10))
     assert [manager.next_delay(0, random=0.5) for _ in range(4)] == [1, 3, 5, 5]
     manager.reset()
     assert [manager.next_delay(0, random=0.5) for _ in range(2)] == [1, 3]
 
 
-def test_a_first_delay_above_the_cap_is_the_cap() -> None:
+def test_initial_delay_is_limited_by_cap() -> None:
     assert BackoffManager(Backoff(initial=9, cap=5)).next_delay(0, random=0) == 5
 
 
@@ -58,7 +58,7 @@ def test_jitter(random: float, delay: float) -> None:
     ]
     + [{"initial": 0}, {"cap": 0}, {"reset_after": 0}, {"factor": 0.9}],
 )
-def test_numbers_that_make_no_backoff_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_backoff_is_rejected(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=rf"Backoff\.{next(iter(options))}"):
         Backoff(**options)
 
@@ -87,7 +87,7 @@ class NaiveBackoff:
     ),
     st.lists(st.tuples(st.floats(0, 300), st.floats(0, 1, exclude_max=True), st.booleans()), max_size=20),
 )
-def test_the_state_agrees_with_a_naive_model(numbers: Backoff, steps: list[tuple[float, float, bool]]) -> None:
+def test_backoff_matches_model(numbers: Backoff, steps: list[tuple[float, float, bool]]) -> None:
     manager, model, now = BackoffManager(numbers), NaiveBackoff(numbers), 0.0
     for pause, random, reset in steps:
         now += pause
@@ -103,6 +103,6 @@ def test_the_state_agrees_with_a_naive_model(numbers: Backoff, steps: list[tuple
 @pytest.mark.parametrize(
     ("asked", "waited"), [(None, 0.0), (0.0, 0.0), (32.0, 32.0), (60.0, 60.0), (61.0, 60.0), (86_400.0, 60.0)]
 )
-def test_a_server_may_ask_for_a_minute_at_most(asked: float | None, waited: float) -> None:
+def test_retry_after_is_limited_to_a_minute(asked: float | None, waited: float) -> None:
     assert retry_after_delay(asked) == waited
     assert LONGEST_ASKED == 60.0

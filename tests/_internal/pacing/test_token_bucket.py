@@ -20,7 +20,7 @@ from deltaloop._internal.pacing import Reservation, TokenBucket
 from tests.nightly import examples
 
 
-def test_a_burst_and_then_one_after_the_other() -> None:
+def test_bucket_allows_burst_then_rate() -> None:
     bucket = TokenBucket(rate=10, burst=3)
     assert [bucket.reserve(0.0).delay(0.0) for _ in range(6)] == pytest.approx([0, 0, 0, 0.1, 0.2, 0.3])
     assert bucket.tokens == -3
@@ -28,7 +28,7 @@ def test_a_burst_and_then_one_after_the_other() -> None:
     assert bucket.tokens == pytest.approx(2)  # ten came, three were owed, three is the most, one went
 
 
-def test_the_controller_s_bucket_of_upstream() -> None:
+def test_bucket_matches_default_of_client_go() -> None:
     bucket = TokenBucket(rate=10, burst=100)
     delays = [bucket.reserve(0.0).delay(0.0) for _ in range(105)]
     assert delays[:100] == [0.0] * 100
@@ -43,7 +43,7 @@ def test_try_take() -> None:
     assert not bucket.try_take(0.5)  # a clock that went back gives nothing
 
 
-def test_what_is_given_back_is_handed_out_again_first() -> None:
+def test_refunded_reservation_is_reused_first() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     first, second, third = [bucket.reserve(0.0) for _ in range(4)][1:]
     assert [first.due_at, second.due_at, third.due_at] == [1.0, 2.0, 3.0]
@@ -54,7 +54,7 @@ def test_what_is_given_back_is_handed_out_again_first() -> None:
     assert [bucket.reserve(0.5).due_at for _ in range(3)] == [1.0, 2.0, 4.0]
 
 
-def test_giving_everything_back_leaves_no_debt() -> None:
+def test_refund_of_all_reservations_leaves_no_debt() -> None:
     bucket = TokenBucket(rate=1, burst=5)
     taken = [bucket.reserve(0.0) for _ in range(1000)]
     for reservation in taken[5:]:
@@ -63,7 +63,7 @@ def test_giving_everything_back_leaves_no_debt() -> None:
     assert bucket.reserve(0.0).due_at == 1.0
 
 
-def test_one_whose_time_has_come_stays_taken() -> None:
+def test_due_reservation_is_not_refunded() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     now = bucket.reserve(0.0)
     later = bucket.reserve(0.0)
@@ -72,20 +72,20 @@ def test_one_whose_time_has_come_stays_taken() -> None:
     assert bucket.tokens == 0
 
 
-def test_a_reservation_of_another_bucket_changes_nothing() -> None:
+def test_refund_of_foreign_reservation_is_ignored() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     bucket.reserve(0.0)
     bucket.refund(Reservation(7.5), 0.0)
     assert bucket.tokens == 0
 
 
-def test_part_of_a_token_that_is_left_makes_nothing_due_in_the_past() -> None:
+def test_fraction_of_token_is_not_due_in_past() -> None:
     bucket = TokenBucket(rate=1, burst=2)
     assert [bucket.reserve(0.0).due_at for _ in range(2)] == [0.0, 0.0]
     assert bucket.reserve(1.5).due_at == 1.5
 
 
-def test_a_clock_that_goes_back_changes_nothing() -> None:
+def test_backward_clock_changes_nothing() -> None:
     bucket = TokenBucket(rate=1, burst=2)
     assert bucket.reserve(10.0).due_at == 10.0
     assert bucket.try_take(5.0), "nothing was lost"
@@ -93,7 +93,7 @@ def test_a_clock_that_goes_back_changes_nothing() -> None:
     assert bucket.tokens == -1
 
 
-def test_what_is_given_back_last_leaves_no_debt_although_there_are_gaps_before_it() -> None:
+def test_refunds_with_gaps_leave_no_debt() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     first, _, third = [bucket.reserve(0.0) for _ in range(4)][1:]
     bucket.refund(first, 0.5)
@@ -101,7 +101,7 @@ def test_what_is_given_back_last_leaves_no_debt_although_there_are_gaps_before_i
     assert bucket.try_take(3.5)
 
 
-def test_the_latest_one_is_given_back_once() -> None:
+def test_latest_reservation_is_refunded_once() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     latest = [bucket.reserve(0.0) for _ in range(3)][-1]
     for _ in range(3):
@@ -109,14 +109,14 @@ def test_the_latest_one_is_given_back_once() -> None:
         assert bucket.tokens == -1
 
 
-def test_a_gap_that_nobody_took_in_time_is_lost() -> None:
+def test_expired_gap_is_lost() -> None:
     bucket = TokenBucket(rate=1, burst=1)
     first = [bucket.reserve(0.0) for _ in range(4)][1]
     bucket.refund(first, 0.5)
     assert bucket.reserve(1.5).due_at == 4.0
 
 
-def test_infinity_stands_for_the_latest_reservation() -> None:
+def test_infinite_reservation_means_latest() -> None:
     bucket = TokenBucket(rate=1, burst=2)
     for expected in (1, 0, -1):
         bucket.reserve(0.0)
@@ -137,7 +137,7 @@ def test_infinity_stands_for_the_latest_reservation() -> None:
         {"rate": 1, "burst": math.inf},
     ],
 )
-def test_numbers_that_make_no_bucket_are_refused(numbers: dict[str, Any]) -> None:
+def test_invalid_bucket_is_rejected(numbers: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"TokenBucket\."):
         TokenBucket(**numbers)
 
@@ -147,7 +147,7 @@ def test_repr() -> None:
 
 
 @given(st.integers(1, 20), st.integers(1, 5), st.lists(st.floats(0, 3), max_size=30))
-def test_without_giving_back_it_agrees_with_a_row_of_moments(rate: int, burst: int, pauses: list[float]) -> None:
+def test_bucket_without_refunds_matches_model(rate: int, burst: int, pauses: list[float]) -> None:
     """The model: the n-th token of a full bucket comes no earlier than the moment that the tokens before it allow."""
     bucket, now, row = TokenBucket(rate=rate, burst=burst), 0.0, list[float]()
     for pause in pauses:
@@ -249,7 +249,7 @@ class NeverGivesBack(AddsTheTokenBack):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("mutant", [AddsTheTokenBack, NeverGivesBack])
-def test_the_machine_finds_seeded_bugs(mutant: Any) -> None:
+def test_machine_detects_seeded_bugs(mutant: Any) -> None:
     machine: Any = type("Mutant", (BucketMachine,), {"make": mutant})
     quick = settings(
         max_examples=200,

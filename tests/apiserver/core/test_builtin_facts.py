@@ -189,7 +189,7 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (workloads, "share_errors", no_errors, "deployments"),
     ],
 )
-def test_seeded_bugs_are_found(
+def test_seeded_bugs_are_detected(
     module: object, part: str, broken: object, plural: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, part, broken)

@@ -68,7 +68,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["generate", "crd", *arguments])
 
 
-def test_it_prints_each_kind_once_and_the_server_takes_it(module: Path) -> None:
+def test_generated_crds_are_accepted_by_server(module: Path) -> None:
     done = run(module.name)
     assert done.exit_code == 0, done.output
     databases, backups = read_yaml_documents(done.stdout)
@@ -84,19 +84,19 @@ def test_it_prints_each_kind_once_and_the_server_takes_it(module: Path) -> None:
     assert "\u2014" in done.stdout
 
 
-def test_one_class_may_be_named(module: Path) -> None:
+def test_crd_of_one_class_can_be_generated(module: Path) -> None:
     [backups] = read_yaml_documents(run(f"{module.name}:Backup").stdout)
     assert backups["spec"]["names"]["kind"] == "Backup"
 
 
-def test_a_file_that_has_it_is_right_whatever_else_is_in_it(module: Path) -> None:
+def test_check_ignores_other_objects_in_file(module: Path) -> None:
     file = module.with_name("crd.yaml")
     file.write_text(run(module.name).stdout + "---\nkind: Namespace\nmetadata: {name: a}\n")
     done = run(module.name, "--check", "crd.yaml")
     assert (done.exit_code, done.output) == (0, "")
 
 
-def test_what_differs_and_what_breaks_is_said_field_by_field(module: Path) -> None:
+def test_check_reports_differences_and_breaking_changes(module: Path) -> None:
     file = module.with_name("crd.yaml")
     file.write_text(run(f"{module.name}:Backup").stdout + "---\n" + GONE)
     module.write_text(MODULE.replace("replicas: ", "servers: ").replace('"fast", ', ""))
@@ -143,7 +143,7 @@ def test_what_differs_and_what_breaks_is_said_field_by_field(module: Path) -> No
     ],
     ids=["plural", "kind", "group", "short name"],
 )
-def test_a_definition_of_another_name_is_found_again(module: Path, before: str, after: str, told: list[str]) -> None:
+def test_renamed_definition_is_matched(module: Path, before: str, after: str, told: list[str]) -> None:
     module.with_name("crds.yaml").write_text(run(module.name).stdout)
     assert before in MODULE
     module.write_text(MODULE.replace(before, after))
@@ -154,7 +154,7 @@ def test_a_definition_of_another_name_is_found_again(module: Path, before: str, 
     assert ("The change breaks stored objects:" in lines) == bool(told)
 
 
-def test_a_file_with_other_objects_is_not_to_be_written_over(module: Path) -> None:
+def test_check_does_not_suggest_overwriting_other_objects(module: Path) -> None:
     config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\n"
     file = module.with_name("crd.yaml")
     file.write_text(run(module.name).stdout + "---\n" + config_map)
@@ -192,7 +192,7 @@ def test_error_names_the_invalid_class_or_field(
     assert place == named
 
 
-def test_a_file_that_is_not_there_is_an_error(module: Path) -> None:
+def test_missing_file_raises_error(module: Path) -> None:
     done = run(module.name, "--check", "nowhere.yaml")
     assert isinstance(done.exception, InvalidArgumentError)
     assert "nowhere.yaml cannot be read" in str(done.exception)

@@ -145,9 +145,7 @@ def options(folder: Path, **more: Any) -> dl.RunOptions:
 
 
 @pytest.mark.real_time
-async def test_an_account_with_the_printed_roles_runs_everything_and_the_run_does_nothing_else(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_program_uses_exactly_generated_roles(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "deltaloop")
     controller = sample()
     task: asyncio.Task[None] | None = None
@@ -199,7 +197,7 @@ async def test_an_account_with_the_printed_roles_runs_everything_and_the_run_doe
 
 
 @pytest.mark.real_time
-async def test_the_preflight_names_what_an_account_lacks_and_what_the_program_itself_needs(tmp_path: Path) -> None:
+async def test_preflight_reports_missing_permissions_of_program(tmp_path: Path) -> None:
     controller = sample()
     async with cluster(tmp_path) as admin:
         await grant(admin, read_yaml_documents(print_roles([controller], name="foos", program=Program())))
@@ -210,7 +208,7 @@ async def test_the_preflight_names_what_an_account_lacks_and_what_the_program_it
     )
 
 
-def test_owned_kinds_and_the_own_status_take_rights_of_their_own() -> None:
+def test_owned_kinds_and_status_need_own_permissions() -> None:
     @dl.controller(FOO, owns=["apps/v1/Deployment"], writes=[dl.Permission("apps/v1/Deployment", verbs=("patch",))])
     def applies(request: dl.Request, ctx: dl.Context) -> None: ...
 

@@ -23,7 +23,7 @@ def run(*arguments: str) -> int:
     return int(str(ended.value.code))
 
 
-def test_a_file_becomes_modules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_types_are_generated_from_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     crds, folder = tmp_path / "crds.yaml", tmp_path / "typed"
     crds.write_text(write_yaml([{"kind": "ConfigMap"}, definition(struct(size={"type": "integer"}))]))
     assert run(str(crds), "--output", str(folder)) == 0
@@ -36,13 +36,13 @@ def test_a_file_becomes_modules(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == f"{folder / 'some_example_com_v1.pyi'} differs\n"
 
 
-def test_a_file_without_definitions_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_without_crds_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.yaml").write_text("kind: ConfigMap\n")
     assert run(str(tmp_path / "a.yaml")) == 2
     assert "must be a file with CRDs" in capsys.readouterr().err
 
 
-async def test_a_group_is_what_the_server_has_of_it() -> None:
+async def test_types_are_generated_from_group_of_server() -> None:
     made = definition(struct(size={"type": "integer"}))
     made["metadata"] = {"name": "dbclusters.some.example.com"}
     made["spec"]["versions"][0]["storage"] = True

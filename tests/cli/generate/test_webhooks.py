@@ -47,7 +47,7 @@ def webhooks(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["generate", "webhooks", *map(str, arguments)])
 
 
-def test_a_module_with_webhooks_is_printed(module: Path) -> None:
+def test_webhook_manifests_are_generated(module: Path) -> None:
     done = webhooks(module, "-n", "shop")
     assert done.exit_code == 0, done.output
     secret, validating = read_yaml_documents(done.stdout)
@@ -91,9 +91,7 @@ class OldBasket(msgspec.Struct):
 
 
 @pytest.mark.parametrize("address", [("-n", "shop"), ("--url", "https://192.0.2.7:9443")])
-def test_a_definition_is_printed_whole_so_that_applying_it_takes_nothing_away(
-    module: Path, address: tuple[str, str]
-) -> None:
+def test_complete_crd_is_generated_with_conversion(module: Path, address: tuple[str, str]) -> None:
     module.write_text(CONVERTS.format(old=OLD))
     done = webhooks(module, *address)
     assert done.exit_code == 0, done.output
@@ -103,7 +101,7 @@ def test_a_definition_is_printed_whole_so_that_applying_it_takes_nothing_away(
     assert "A plain apply" not in done.stdout
 
 
-def test_a_part_of_a_definition_is_said_to_be_one(module: Path) -> None:
+def test_partial_crd_has_warning(module: Path) -> None:
     module.write_text(CONVERTS.format(old=""))
     done = webhooks(module, "-n", "shop")
     definition = [*read_yaml_documents(done.stdout)][-1]
@@ -111,7 +109,7 @@ def test_a_part_of_a_definition_is_said_to_be_one(module: Path) -> None:
     assert "A plain apply would remove the" in done.stdout
 
 
-def test_a_module_gives_controllers_and_webhooks(module: Path) -> None:
+def test_controllers_and_webhooks_are_loaded_from_module(module: Path) -> None:
     found = load_declared(str(module))
     assert [len(found.controllers), len(found.webhooks)] == [1, 1]
     assert [*map(len, load_declared(f"{module}:webhooks")[1:])] == [0, 1]
@@ -121,7 +119,7 @@ def test_a_module_gives_controllers_and_webhooks(module: Path) -> None:
         load_declared(f"{module}:nothing")
 
 
-def test_the_role_of_certificates_is_by_name(module: Path) -> None:
+def test_certificate_role_is_limited_by_name(module: Path) -> None:
     done = CliRunner().invoke(app, ["generate", "rbac", f"{module}:check", "--webhooks-namespace", "shop"])
     assert done.exit_code == 0, done.output
     everywhere, there = read_yaml_documents(done.stdout)
@@ -136,7 +134,7 @@ def test_the_role_of_certificates_is_by_name(module: Path) -> None:
     }
 
 
-def test_by_url_no_namespace_is_left_out(module: Path, tmp_path: Path) -> None:
+def test_webhooks_by_url_have_no_namespace_selector(module: Path, tmp_path: Path) -> None:
     pem = tmp_path / "ca.pem"
     pem.write_text("-----BEGIN CERTIFICATE-----\n")
     done = webhooks(module, "--url", "https://192.0.2.7:9443/", "--ca-bundle", pem, "--name", "mine")
@@ -161,13 +159,15 @@ def test_by_url_no_namespace_is_left_out(module: Path, tmp_path: Path) -> None:
         (["-n", "shop", "--ca-bundle", "webhooks_of_the_test.py"], InvalidArgumentError, "in PEM"),
     ],
 )
-def test_what_cannot_be_used_is_told(module: Path, arguments: list[str], error: type[Exception], why: str) -> None:
+def test_invalid_webhook_arguments_are_rejected(
+    module: Path, arguments: list[str], error: type[Exception], why: str
+) -> None:
     done = webhooks(module, *arguments)
     assert isinstance(done.exception, error)
     assert why in str(done.exception)
 
 
-def test_what_webhooks_read_is_in_the_role(module: Path) -> None:
+def test_role_contains_reads_of_webhooks(module: Path) -> None:
     module.write_text(MODULE.replace('"apps/v1/Deployment")', '"apps/v1/Deployment", reads=["v1/Secret"])'))
     done = CliRunner().invoke(app, ["generate", "rbac", f"{module}:webhooks"])
     assert done.exit_code == 0, done.output
@@ -175,13 +175,13 @@ def test_what_webhooks_read_is_in_the_role(module: Path) -> None:
     assert [rule["verbs"] for rule in rules if rule["resources"] == ["secrets"]] == [["get", "list", "watch"]]
 
 
-def test_a_module_without_webhooks_is_told(module: Path) -> None:
+def test_module_without_webhooks_is_rejected(module: Path) -> None:
     done = webhooks(f"{module}:reconcile", "-n", "shop")
     assert isinstance(done.exception, LoadError)
     assert "no webhook" in str(done.exception)
 
 
-def test_what_is_registered_keeps_a_cluster_alive() -> None:
+def test_registrations_are_safe_for_cluster() -> None:
     address = WebhookAddress(namespace="shop", service="web")
     documents = registrations(WebhookSet(ALL), address, name="mine", own_namespace="shop")
     by_kind: dict[str, Any] = {each["kind"]: each for each in documents}
@@ -216,6 +216,6 @@ def test_what_is_registered_keeps_a_cluster_alive() -> None:
     assert conversion["webhook"]["clientConfig"]["service"]["path"] == "/convert/databases.example.com"
 
 
-def test_conversions_that_do_not_fit_together_are_told(module: Path) -> None:
+def test_incompatible_conversions_are_rejected(module: Path) -> None:
     module.write_text('import deltaloop as dl\n\nup = dl.convert("apps/v1/Deployment", "v1", "v2")(print)\n')
     assert isinstance(webhooks(f"{module}:up", "-n", "shop").exception, InvalidWebhookError)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -234,6 +234,67 @@ async def test_a_cancelled_read_loses_no_event() -> None:
             await anext(events)
     source.slices.put_nowait(data[30:])
     assert [(await anext(events)).object.name for _ in range(2)] == ["a", "b"]
+
+
+class Arriving(FromQueue):
+    """Slices that are offered when they arrive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._consume: Callable[[], bool]
+        self._arrived: list[bytes] = []
+
+    def on_arrival(self, consume: Callable[[], bool]) -> None:
+        self._consume = consume
+
+    def take(self) -> bytes:
+        return self._arrived.pop()
+
+    def put(self, data: bytes) -> None:
+        """Offer a slice, and wake the task if nothing took it."""
+        self._arrived.append(data)
+        if not self._consume():
+            self.slices.put_nowait(b"".join(self._arrived))
+            self._arrived.clear()
+
+
+async def test_arriving_events_are_consumed_without_waking_the_task_until_one_is_invalid() -> None:
+    source, seen = Arriving(), list[str]()
+    events = stream_of(source)
+
+    def consume() -> bool:
+        seen.extend(event.object.name for event in events.received())
+        return True
+
+    source.put(line("ADDED", "a"))
+    assert [event.object.name for event in await events.batch()] == ["a"], "nobody consumes yet"
+    events.consume = consume
+    reading = asyncio.create_task(events.batch())
+    await asyncio.sleep(1.0)
+    source.put(line("ADDED", "b")[:20])
+    source.put(line("ADDED", "b")[20:] + line("ADDED", "c"))
+    await asyncio.sleep(1.0)
+    assert (seen, reading.done(), events.last_byte_at) == (["b", "c"], False, 1.0)
+    source.put(line("ADDED", "d") + b"{}\n")
+    with pytest.raises(MalformedEventError):
+        await reading
+    assert seen == ["b", "c", "d"]
+    assert await events.batch() == []
+
+
+async def test_an_error_of_the_consumer_is_raised_by_the_read() -> None:
+    source = Arriving()
+    events = stream_of(source)
+
+    def consume() -> bool:
+        raise RuntimeError("full")
+
+    events.consume = consume
+    reading = asyncio.create_task(events.batch())
+    await asyncio.sleep(1.0)
+    source.put(line("ADDED", "a"))
+    with pytest.raises(RuntimeError, match="full"):
+        await reading
 
 
 async def test_cancelling_closes_the_stream() -> None:

@@ -757,3 +757,18 @@ def test_own_deletes_and_generated_names_are_no_fight() -> None:
             writes = [made] if generate else [made, gone]
             triggers = [echo(deployment(1), "")]
             assert not loops.observe("default/a", triggers=triggers, writes=writes, succeeded=True, now=number / 10)
+
+
+def test_two_writers_of_one_status_field_are_a_fight() -> None:
+    def with_status(version: int, replicas: int) -> Resource:
+        state = deployment(version).to_dict() | {"status": {"replicas": replicas}}
+        return Resource.from_dict(state, kinds.DEPLOYMENT)
+
+    loops, facts = HotLoops(OPTIONS), list[Fact]()
+    for turn in range(10):
+        theirs, ours = with_status(2 * turn + 1, 5), with_status(2 * turn + 2, 3)
+        write = msgspec.structs.replace(wrote(theirs, ours, verb="patch"), subresource="status")
+        facts += loops.observe("default/a", triggers=[echo(theirs, "")], writes=[write], succeeded=True, now=turn)
+    [hot] = facts
+    assert isinstance(hot, HotLoop)
+    assert hot.cause is Cause.FIGHT

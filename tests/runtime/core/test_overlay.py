@@ -644,7 +644,7 @@ IsNeverUncertain = type("IsNeverUncertain", (Overlay,), {"lost_sight": _is_never
         ),
     ],
 )
-def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
+def test_machine_detects_seeded_bugs(mutant: Any, history: list[Any]) -> None:
     show_the_bug(machine_of(Overlay), machine_of(mutant), history)
 
 

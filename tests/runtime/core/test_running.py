@@ -193,5 +193,5 @@ TimeoutWins = type("TimeoutWins", (Runs,), {"due": _timeout_wins})
         ),
     ],
 )
-def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
+def test_machine_detects_seeded_bugs(mutant: Any, history: list[Any]) -> None:
     show_the_bug(machine_of(Runs), machine_of(mutant), history)

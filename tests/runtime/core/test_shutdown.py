@@ -240,5 +240,5 @@ _AGAIN = [step("stop", source="SIGTERM"), step("time_passes", by=0.4)]
         (MovesTheWindow, [step("a_reconcile_begins"), *_AGAIN, *_AGAIN, *_AGAIN]),
     ],
 )
-def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
+def test_machine_detects_seeded_bugs(mutant: Any, history: list[Any]) -> None:
     show_the_bug(machine_of(Shutdown), machine_of(mutant), history)

@@ -36,7 +36,7 @@ BUGS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("owners", "programs", "rules"), SAFE)
-def test_a_range_has_at_most_one_owner_and_gets_one_again(owners: tuple[int, ...], programs: int, rules: Rules) -> None:
+def test_range_has_at_most_one_owner_and_finally_one(owners: tuple[int, ...], programs: int, rules: Rules) -> None:
     search = Search(rules)
     assert search.run(start(owners, programs)) is None
     worlds = list(search.parents)

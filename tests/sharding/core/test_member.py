@@ -16,7 +16,7 @@ def member(uid: str) -> Member:
     return new
 
 
-def test_hand_over() -> None:
+def test_handover_between_members() -> None:
     old, new = member("a"), member("b")
     for each in (old, new):
         each.saw(one("a", "b"), "5")
@@ -44,7 +44,7 @@ def test_hand_over() -> None:
     assert (len(old.held), len(new.working)) == (0, 1)
 
 
-def test_a_canceled_hand_over_continues_and_forgets_that_it_was_idle() -> None:
+def test_canceled_handover_resumes_work() -> None:
     owner = member("a")
     owner.saw(one("a", "b", ready=True), "5")
     owner.idle(owner.stopping[0])
@@ -62,7 +62,7 @@ def test_an_older_map_is_ignored() -> None:
     assert owner.map == one("a")
 
 
-def test_a_program_without_a_lease_holds_nothing() -> None:
+def test_program_without_lease_owns_no_ranges() -> None:
     nobody = member("")
     nobody.saw(one("", "", ready=True), "1")
     assert (nobody.held, nobody.working, nobody.stopping, nobody.next_map()) == ((), (), (), None)

@@ -30,7 +30,7 @@ def test_a_map_survives_its_stored_form() -> None:
         '{"ranges":[["0",0,"",""]]}',
     ],
 )
-def test_invalid_maps(text: str) -> None:
+def test_invalid_maps_are_rejected(text: str) -> None:
     with pytest.raises(InvalidShardMapError) as caught:
         ShardMap.decode(text)
     assert caught.value.problem

@@ -26,7 +26,7 @@ def pod(name: str, phase: str, *, of: str = "u1") -> Resource:
     return Resource.from_dict({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": status})
 
 
-def test_ready_counts_when_it_turns_true_and_is_said_of_the_present_object() -> None:
+def test_ready_claim_counts_for_current_generation() -> None:
     claims = ReadyClaims()
     assert not claims.turns(owner())
     assert not claims.turns(owner(ready("False")))
@@ -37,7 +37,7 @@ def test_ready_counts_when_it_turns_true_and_is_said_of_the_present_object() -> 
     assert claims.turns(owner(ready()))
 
 
-def test_a_child_that_is_not_there_yet_is_told_of_and_others_are_not() -> None:
+def test_early_ready_claim_reports_unready_children() -> None:
     others = [pod("late", "Pending"), pod("right", "Running"), pod("stranger", "Pending", of="u2")]
     (claim,) = early_claims(owner(ready()), others)
     assert (claim.kind, claim.key, claim.child_kind, claim.child) == (

@@ -44,7 +44,7 @@ def write(number: int, resource: str, reason: WriteReason | None, code: int = 20
     )
 
 
-def test_a_path_is_what_one_reconcile_wrote_with_the_answers_that_refused_it() -> None:
+def test_path_contains_writes_and_rejections_of_one_reconcile() -> None:
     first, again, other = (
         WriteReason(reconcile="told alike", controller="login", number=1, life=life) for life in (1, 2, 3)
     )
@@ -69,7 +69,7 @@ def test_a_path_is_what_one_reconcile_wrote_with_the_answers_that_refused_it() -
     assert paths_text(counts).splitlines()[0] == "3  login: create secrets, create services"
 
 
-def test_writes_that_leave_their_object_as_it_was_are_counted() -> None:
+def test_writes_without_change_are_counted() -> None:
     def stored(verb: str, key: str, version: str, code: int = 200) -> ProgramWrite:
         plain = write(1, "secrets", None, code)
         kept = {"metadata": {"resourceVersion": version}} if version else {}
@@ -98,7 +98,7 @@ def test_writes_that_leave_their_object_as_it_was_are_counted() -> None:
     assert "nothing: " not in str(SimulationReport(runs=1, writes=(), failures=()))
 
 
-def test_a_path_that_never_ends_is_cut_and_what_comes_again_is_said_once() -> None:
+def test_long_path_is_truncated_and_repetitions_are_merged() -> None:
     why = WriteReason(reconcile="", controller="login", number=1)
     turns = [write(number, "secrets" if number % 2 else "services", why) for number in range(5000)]
     same = [write(number, "jobs", why) for number in range(5000)]
@@ -109,7 +109,7 @@ def test_a_path_that_never_ends_is_cut_and_what_comes_again_is_said_once() -> No
     assert len(others) == 38
 
 
-def test_a_terminal_has_the_most_frequent_paths() -> None:
+def test_text_contains_most_frequent_paths() -> None:
     told = paths_text({("login", f"create {name}"): count for count, name in enumerate("abcdefghijklmnop", start=1)})
     lines = told.splitlines()
     assert lines[0] == "16  login: create p"
@@ -117,7 +117,7 @@ def test_a_terminal_has_the_most_frequent_paths() -> None:
     assert not paths_text({})
 
 
-def test_only_what_met_its_write_counts() -> None:
+def test_coverage_counts_faults_that_met_their_write() -> None:
     counts: dict[WriteName, dict[FaultKind, int]] = {CREATE: {}}
     schedule = parse_schedule("lost-response:create:configmaps:1,busy:create:secrets:1,order:random:3")
     count_struck(counts, schedule, run(WriteName("create", "secrets")))
@@ -125,7 +125,7 @@ def test_only_what_met_its_write_counts() -> None:
     assert counts == {CREATE: {FaultKind.LOST_RESPONSE: 2}}
 
 
-def test_the_table_shows_what_was_never_tried() -> None:
+def test_coverage_table_shows_untried_faults() -> None:
     head, row = coverage_text({CREATE: {FaultKind.LOST_RESPONSE: 12}}).splitlines()
     kinds = [kind for kind in FaultKind if kind not in WEBHOOK_FAULTS | ON_REQUEST]
     cells = row.removeprefix("1st create of configmaps").split()
@@ -134,7 +134,7 @@ def test_the_table_shows_what_was_never_tried() -> None:
     assert "webhooks" not in head, "where nobody serves any, there is nothing to try"
 
 
-def test_faults_of_webhooks_have_columns_where_they_were_tried() -> None:
+def test_webhook_faults_have_columns_if_tried() -> None:
     head, row = coverage_text({CREATE: {FaultKind.WEBHOOK_TIMEOUT: 3}}).splitlines()
     assert "webhook-timeout" in head
     assert "webhook-unavailable" not in head

@@ -26,13 +26,13 @@ def shown(wanted: list[Resource], found: list[Resource], **options: Any) -> list
     return [str(each) for each in differences(end_state(wanted), end_state(found), **options)]
 
 
-def test_what_differs_between_any_two_runs_is_no_difference() -> None:
+def test_volatile_metadata_is_ignored() -> None:
     one = config_map("a", "u1", resourceVersion="5", creationTimestamp="2026-01-01T00:00:00Z", managedFields=[{}])
     other = config_map("a", "u2", resourceVersion="9", creationTimestamp="2026-01-01T00:07:00Z", generation=3)
     assert not shown([one], [other])
 
 
-def test_fields_that_differ_are_named() -> None:
+def test_different_fields_are_reported() -> None:
     wanted = config_map("a", data={"size": "2", "kept": "x"})
     assert shown([wanted], [config_map("a", data={"size": "1", "kept": "x"})]) == [
         'v1/ConfigMap default/a: data.size must be "2", got "1"'
@@ -42,12 +42,12 @@ def test_fields_that_differ_are_named() -> None:
     ]
 
 
-def test_objects_that_are_missing_or_left_over_are_named() -> None:
+def test_missing_and_extra_objects_are_reported() -> None:
     assert shown([config_map("a")], []) == ["v1/ConfigMap default/a is missing"]
     assert shown([], [config_map("a")]) == ["v1/ConfigMap default/a exists, but must not exist"]
 
 
-def test_owners_are_compared_by_what_they_are_and_not_by_their_uids() -> None:
+def test_owners_are_compared_by_identity_not_uid() -> None:
     def owned(uid: str, owner: str) -> list[Resource]:
         return [config_map("owner", uid), config_map("child", f"{uid}c", ownerReferences=[{"name": "x", "uid": owner}])]
 
@@ -55,20 +55,20 @@ def test_owners_are_compared_by_what_they_are_and_not_by_their_uids() -> None:
     assert shown(owned("u1", "u1"), owned("u2", "of somebody else")), "it belongs to another object now"
 
 
-def test_instants_are_no_difference_but_their_absence_is() -> None:
+def test_timestamps_are_equal_unless_missing() -> None:
     early, late = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09.5Z"
     assert not shown([config_map("a", data={"at": early})], [config_map("a", data={"at": late})])
     assert shown([config_map("a", data={"at": early})], [config_map("a", data={"at": "never"})])
 
 
-def test_names_that_the_server_made_up_are_compared_by_their_beginning() -> None:
+def test_generated_names_are_compared_by_prefix() -> None:
     one = [config_map("job-x7f2a", "u1", generateName="job-"), config_map("last", data={"job": "job-x7f2a"})]
     other = [config_map("job-q9z1k", "u2", generateName="job-"), config_map("last", data={"job": "job-q9z1k"})]
     assert not shown(one, other)
     assert shown(one, [*other, config_map("job-zzzzz", "u3", generateName="job-")]), "there are two now"
 
 
-def test_a_status_speaks_of_the_present_spec_however_often_that_was_changed() -> None:
+def test_observed_generation_is_compared_relatively() -> None:
     def observed(generation: int, seen: int) -> list[Resource]:
         fields = {"metadata": {"name": "a", "generation": generation}, "status": {"observedGeneration": seen}}
         return [Resource.from_dict(fields, kinds.DEPLOYMENT)]
@@ -79,12 +79,12 @@ def test_a_status_speaks_of_the_present_spec_however_often_that_was_changed() ->
     assert told.endswith('must be "<the present generation>", got "<an earlier generation>"')
 
 
-def test_items_of_a_list_are_compared_one_by_one() -> None:
+def test_list_items_are_compared_by_position() -> None:
     one, other = (config_map("a", finalizers=["a/x", last]) for last in ("a/y", "a/z"))
     assert shown([one], [other]) == ['v1/ConfigMap default/a: metadata.finalizers.1 must be "a/y", got "a/z"']
 
 
-def test_lists_with_map_keys_and_sets_are_compared_without_their_order() -> None:
+def test_map_lists_and_sets_are_compared_without_order() -> None:
     owned: dict[str, Any] = {
         "f:metadata": {"f:finalizers": {".": {}, 'v:"a"': {}}},
         "f:data": {
@@ -109,7 +109,7 @@ def test_lists_with_map_keys_and_sets_are_compared_without_their_order() -> None
     assert len(shown([ordered(1)], [ordered(1, plain=(2, 1))])) == 2
 
 
-def test_what_runs_without_faults_do_not_agree_on_is_ignored_and_nothing_else() -> None:
+def test_fields_that_differ_without_faults_are_ignored() -> None:
     runs = [end_state([config_map("a", data={"password": word, "user": "me"})]) for word in ("x", "y", "z")]
     ignored = learnt(runs)
     assert ignored == {(CONFIG_MAP, "default/a", "data", "password")}
@@ -121,7 +121,7 @@ def generated(suffix: str, *, uid: str, data: dict[str, str]) -> Resource:
     return config_map(f"job-{suffix}", uid, data=data, generateName="job-")
 
 
-def test_siblings_with_generated_names_are_told_apart_by_what_is_in_them() -> None:
+def test_siblings_with_generated_names_are_matched_by_content() -> None:
     one = [generated("aaaaa", uid="u1", data={"for": "x"}), generated("bbbbb", uid="u2", data={"for": "y"})]
     other = [generated("ccccc", uid="u3", data={"for": "y"}), generated("ddddd", uid="u4", data={"for": "x"})]
     assert not shown(one, other)
@@ -130,7 +130,7 @@ def test_siblings_with_generated_names_are_told_apart_by_what_is_in_them() -> No
     ]
 
 
-def test_values_of_secrets_and_under_names_that_say_secret_are_not_shown() -> None:
+def test_secret_values_are_not_shown() -> None:
     def secret(value: str) -> Resource:
         fields = {"metadata": {"namespace": "default", "name": "a"}, "data": {"word": value}}
         return Resource.from_dict(fields, kinds.SECRET)
@@ -156,7 +156,7 @@ def drawn(names: dict[str, str], *static: Resource) -> list[Resource]:
     return [*made, *notes, *static]
 
 
-def test_names_that_a_program_draws_are_compared_by_their_beginning() -> None:
+def test_random_names_of_program_are_compared_by_prefix() -> None:
     runs = [end_state(drawn({"a": one, "my-b": other})) for one, other in (("5ef", "x1"), ("5a2", "y2"), ("c33", "z3"))]
     names = drawn_names(runs)
     assert names == {(CONFIG_MAP, "default/a-"), (CONFIG_MAP, "default/my-b-")}
@@ -178,7 +178,7 @@ def test_names_that_a_program_draws_are_compared_by_their_beginning() -> None:
     ], "one that is not there is no name"
 
 
-def test_names_that_have_nothing_in_common_and_objects_of_other_namespaces_are_not_drawn() -> None:
+def test_names_without_common_prefix_or_namespace_are_not_random() -> None:
     assert not drawn_names([end_state([config_map("x1")]), end_state([config_map("y2")])])
     assert not drawn_names([end_state([config_map("a-1")]), end_state([])])
     elsewhere = Resource.from_dict({"metadata": {"namespace": "other", "name": "a-2"}}, kinds.CONFIG_MAP)

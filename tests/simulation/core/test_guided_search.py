@@ -46,7 +46,7 @@ def begun() -> GuidedSearch:
     return search
 
 
-def test_what_shows_nothing_new_is_not_kept() -> None:
+def test_schedule_without_new_states_is_not_kept() -> None:
     search = begun()
     states = search.states
     search.ran(parse_schedule("lost-response:create:configmaps:1"), run(write(CREATE), write(DELETE)))
@@ -54,7 +54,7 @@ def test_what_shows_nothing_new_is_not_kept() -> None:
     assert struck(drawn(search)) == {CREATE, DELETE}
 
 
-def test_a_write_that_only_a_fault_has_led_to_is_struck_by_another() -> None:
+def test_write_reached_by_fault_gets_second_fault() -> None:
     search = begun()
     crash = parse_schedule("crash-after:create:configmaps:1")
     search.ran(crash, run(write(CREATE), write(PATCH), write(DELETE)))
@@ -63,7 +63,7 @@ def test_a_write_that_only_a_fault_has_led_to_is_struck_by_another() -> None:
     assert {schedule[0] for schedule in schedules if PATCH in struck({schedule})} == {*crash}
 
 
-def test_another_state_of_an_object_is_new_and_its_uid_is_not() -> None:
+def test_new_object_state_counts_but_new_uid_does_not() -> None:
     search = begun()
     states = search.states
     search.ran((), run(write(CREATE), write(DELETE)))
@@ -72,13 +72,13 @@ def test_another_state_of_an_object_is_new_and_its_uid_is_not() -> None:
     assert search.states == states + 1
 
 
-def test_what_has_gone_wrong_is_not_tried_with_more_faults() -> None:
+def test_failed_schedule_gets_no_more_faults() -> None:
     search = begun()
     search.ran(parse_schedule("crash-after:create:configmaps:1"), run(write(CREATE), write(PATCH)), right=False)
     assert struck(drawn(search)) == {CREATE, DELETE}
 
 
-def test_what_was_premature_or_has_as_many_faults_as_it_may_is_not_kept() -> None:
+def test_premature_or_full_schedule_is_not_kept() -> None:
     search = begun()
     search.ran(parse_schedule("premature:create:configmaps:1"), run(write(CREATE), write(PATCH), premature=True))
     most = parse_schedule(",".join(["lost-response:create:configmaps:1"] * MOST_AT_ONCE))
@@ -86,7 +86,7 @@ def test_what_was_premature_or_has_as_many_faults_as_it_may_is_not_kept() -> Non
     assert struck(drawn(search)) == {CREATE, DELETE}
 
 
-def test_what_comes_before_the_last_fault_is_not_struck_for_its_sake() -> None:
+def test_writes_before_last_fault_get_no_fault() -> None:
     search = begun()
     search.ran(parse_schedule("crash-after:delete:configmaps:1"), run(write(PATCH), write(DELETE)))
     assert struck(drawn(search)) == {CREATE, DELETE}

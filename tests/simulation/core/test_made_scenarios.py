@@ -37,7 +37,7 @@ def edits(spec: dict[str, Any], **given: object) -> dict[str, object]:
     return {".".join(edit.way): edit.value for edit in sample.edits}
 
 
-def test_what_is_no_sample_comes_first_and_a_sample_has_a_name() -> None:
+def test_other_objects_precede_samples_and_samples_have_names() -> None:
     config: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
     sample: dict[str, Any] = {**KIND, "metadata": {"name": "mine", "namespace": "here"}}
     crd = definition({})
@@ -49,7 +49,7 @@ def test_what_is_no_sample_comes_first_and_a_sample_has_a_name() -> None:
     ]
 
 
-def test_numbers_truth_values_and_enumerations_are_changed_within_their_bounds() -> None:
+def test_numbers_booleans_and_enums_are_edited_within_bounds() -> None:
     assert edits({"size": {"type": "integer"}}, size=3) == {"spec.size": 4}
     assert edits({"size": {"type": "integer", "maximum": 3}}, size=3) == {"spec.size": 2}
     assert edits({"size": {"type": "integer", "maximum": 4, "exclusiveMaximum": True}}, size=3) == {"spec.size": 2}
@@ -62,7 +62,7 @@ def test_numbers_truth_values_and_enumerations_are_changed_within_their_bounds()
     assert edits({"image": {"type": "string"}}, image="postgres") == LABEL
 
 
-def test_what_may_be_set_is_set_after_what_is_set_already() -> None:
+def test_optional_fields_are_edited_after_set_fields() -> None:
     optional = {
         "deep": {"type": "object", "properties": {"on": {"type": "boolean"}}},
         "whole": {"type": "object", "required": ["to"], "properties": {"on": {"type": "boolean"}}},
@@ -75,7 +75,7 @@ def test_what_may_be_set_is_set_after_what_is_set_already() -> None:
     assert [*edits(optional, count=7)] == ["spec.count", "spec.mode", "spec.size", "spec.deep.on"]
 
 
-def test_what_is_below_is_changed_too_and_a_patch_says_where() -> None:
+def test_nested_fields_are_edited() -> None:
     below = {"storage": {"type": "object", "properties": {"size": {"type": "integer"}}}}
     (sample,) = made_from([definition(below), {**KIND, "spec": {"storage": {"size": 1}}}]).samples
     assert [edit.patch for edit in sample.edits] == [{"spec": {"storage": {"size": 2}}}]
@@ -83,7 +83,7 @@ def test_what_is_below_is_changed_too_and_a_patch_says_where() -> None:
     assert len(edits(many)) == MOST_EDITS
 
 
-def test_a_kind_without_a_sample_has_the_smallest_object_that_its_schema_allows() -> None:
+def test_kind_without_sample_gets_minimal_object() -> None:
     spec = {
         "replicas": {"type": "integer", "minimum": 2},
         "ratio": {"type": "number", "minimum": 0, "exclusiveMinimum": True},
@@ -124,13 +124,13 @@ def test_a_kind_without_a_sample_has_the_smallest_object_that_its_schema_allows(
         ({"format": "cidr"}, "10.0.0.0/16"),
     ],
 )
-def test_a_required_text_is_an_ordinary_one(rules: dict[str, Any], made: str) -> None:
+def test_required_string_is_plain(rules: dict[str, Any], made: str) -> None:
     (sample,) = made_from([definition({"at": {"type": "string", **rules}}, "at")]).samples
     assert sample.fields["spec"] == {"at": made}
     assert sample.made
 
 
-def test_an_object_that_must_have_fields_has_them() -> None:
+def test_required_properties_are_generated() -> None:
     below: dict[str, Any] = {
         "odd": {"type": "string", "pattern": "^q{99}$"},
         "a": {"type": "boolean"},
@@ -141,7 +141,7 @@ def test_an_object_that_must_have_fields_has_them() -> None:
     assert sample.fields["spec"] == {"some": {"a": False}}
 
 
-def test_error_names_the_field_without_a_generated_value() -> None:
+def test_ungeneratable_field_raises_error() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="example.com/v1/Broker: spec.at")):
         made_from([definition({"at": {"type": "string", "pattern": "^q{99}$"}}, "at")])
     with pytest.raises(InvalidArgumentError, check=having(argument="manifests")):

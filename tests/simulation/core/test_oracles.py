@@ -52,34 +52,34 @@ def told(reference: SimulationRun, found: SimulationRun) -> list[Oracle]:
     return [problem.oracle for problem in problems_of(reference, found)]
 
 
-def test_a_run_like_the_one_without_faults_is_right() -> None:
+def test_run_equal_to_reference_has_no_problems() -> None:
     assert not told(outcome(write("create")), outcome(write("create", "u2")))
 
 
-def test_what_is_made_again_under_another_uid_has_lost_what_was_in_it() -> None:
+def test_object_recreated_with_new_uid_is_problem() -> None:
     twice = outcome(write("create"), write("create", "u2"))
     assert told(outcome(write("create")), twice) == [Oracle.RECREATED]
     assert told(outcome(write("apply")), outcome(write("apply"), write("apply", "u2"))) == [Oracle.RECREATED]
     assert not told(twice, twice), "the run without faults does so, too"
 
 
-def test_a_create_that_was_refused_or_sent_again_makes_nothing_twice() -> None:
+def test_rejected_or_repeated_create_is_no_problem() -> None:
     assert not told(outcome(write("create")), outcome(write("create"), write("create", "", code=409)))
     assert not told(outcome(write("apply")), outcome(write("apply"), write("apply")))
 
 
-def test_what_is_kept_is_not_deleted() -> None:
+def test_delete_of_kept_object_is_problem() -> None:
     assert told(outcome(write("create")), outcome(write("create"), write("delete"))) == [Oracle.RECREATED]
     assert not told(outcome(write("create")), outcome(write("create"), write("delete", code=409)))
 
 
-def test_what_is_about_to_go_may_be_made_too_often() -> None:
+def test_repeated_creation_of_deleted_object_is_no_problem() -> None:
     goes = outcome(write("create"), write("delete"))
     assert not told(goes, goes)
     assert not told(goes, outcome(write("create"), write("delete"), write("create", "u2"), write("delete", "u2")))
 
 
-def test_each_time_between_two_rests_is_compared_by_itself() -> None:
+def test_phases_between_settled_states_are_compared_separately() -> None:
     first = (write("create"), write("delete"))
     reference = outcome(*first, write("create", "u2"), rests=(1, 2))
     assert not told(reference, outcome(*first, write("create", "u3"), rests=(1, 2)))
@@ -89,7 +89,7 @@ def test_each_time_between_two_rests_is_compared_by_itself() -> None:
     assert told(outcome(write("create"), rests=(1,)), gone) == [Oracle.RECREATED], "it is carried over"
 
 
-def test_who_did_not_wait_is_compared_as_a_whole() -> None:
+def test_premature_run_is_compared_as_whole() -> None:
     first, again = (write("create"),), (write("delete"), write("create", "u2"))
     reference = outcome(*first, *again, rests=(1, 3))
     assert not told(reference, outcome(*first, *again, rests=(3, 3), premature=True))
@@ -98,23 +98,23 @@ def test_who_did_not_wait_is_compared_as_a_whole() -> None:
     assert told(reference, outcome(*first, *again, *thrice, rests=(0, 5), premature=True)) == [Oracle.RECREATED]
 
 
-def test_what_is_not_always_true_is_told() -> None:
+def test_violated_invariant_is_problem() -> None:
     assert told(outcome(), outcome(violation="AssertionError: no", end=None)) == [Oracle.INVARIANT]
 
 
-def test_what_the_scenario_raises_and_what_never_ends_is_told() -> None:
+def test_scenario_error_and_unsettled_run_are_problems() -> None:
     assert told(outcome(), outcome(raised="AssertionError: no", end=None)) == [Oracle.SCENARIO]
     assert told(outcome(), outcome(unsettled="replica-1: broker has 1 key in line")) == [Oracle.SETTLES]
 
 
-def test_ends_are_compared() -> None:
+def test_final_states_are_compared() -> None:
     here, gone = EndState({("v1/Secret", "default/a"): {"data": {}}}), NOTHING
     (problem,) = problems_of(outcome(end=here), outcome(end=gone))
     assert (problem.oracle, str(problem)) == (Oracle.END_STATE, "v1/Secret default/a is missing")
     assert not problems_of(outcome(end=here), outcome(end=gone), ignored=frozenset({("v1/Secret", "default/a")}))
 
 
-def test_who_has_lost_its_lease_writes_no_more() -> None:
+def test_write_after_lost_lease_is_problem() -> None:
     late = replace(write("update"), lost_lease="default/leader")
     assert told(outcome(write("update")), outcome(late)) == [Oracle.LEADERSHIP]
     assert told(outcome(write("update")), outcome(late, late)) == [Oracle.LEADERSHIP], "once for each object"
@@ -122,7 +122,7 @@ def test_who_has_lost_its_lease_writes_no_more() -> None:
     assert not told(outcome(write("update")), outcome(replace(late, code=409)))
 
 
-def test_ready_is_said_too_early_unless_that_is_usual() -> None:
+def test_early_ready_claim_is_problem_unless_in_reference() -> None:
     claim = EarlyClaim("v1/A", "default/a", "v1/Pod", "default/p", "InProgress", "it waits")
     early = SimulationRun(end=NOTHING, writes=(), claims=(claim, claim))
     assert told(outcome(), early) == [Oracle.READY]
@@ -130,7 +130,7 @@ def test_ready_is_said_too_early_unless_that_is_usual() -> None:
     assert not told(usual, early)
 
 
-def test_what_only_one_run_has_looked_at_is_not_compared_unless_it_was_written() -> None:
+def test_kinds_seen_in_one_run_only_are_compared_if_written() -> None:
     config, secret = ("v1/ConfigMap", "default/a"), ("v1/Secret", "default/a")
     reference = SimulationRun(end=EndState({secret: {}}), writes=(), kinds=("v1/Secret",))
     root = ("v1/ConfigMap", "default/kube-root-ca.crt")

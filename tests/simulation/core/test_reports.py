@@ -71,7 +71,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_a_page_tells_each_failure_and_the_run_without_faults() -> None:
+def test_report_page_contains_failures_and_reference() -> None:
     page = report_page(REPORT, title="Simulation of <scenario>")
     tags = Tags()
     tags.feed(page)
@@ -83,7 +83,7 @@ def test_a_page_tells_each_failure_and_the_run_without_faults() -> None:
     assert "--replay lost-response:create:secrets:2,order:random:1" in page
 
 
-def test_a_story_says_once_for_each_reconcile_why_it_ran_and_what_it_had_not_seen() -> None:
+def test_story_contains_triggers_and_unseen_changes_per_reconcile() -> None:
     many = WriteReason(reconcile="c default/a, reconcile 4", triggers=tuple(f"timer {number}" for number in range(7)))
     writes = (write(1, "a", 201, WHY), write(2, "b", 201, WHY), write(3, "c", 0, many), write(4, "d", 201))
     step = UserStep(at=0.5, text="delete secrets default/a", after=1)
@@ -112,7 +112,7 @@ def test_a_story_says_once_for_each_reconcile_why_it_ran_and_what_it_had_not_see
     assert [each["unseen"] for each in told] == [[*WHY.unseen], [*WHY.unseen], [], []]
 
 
-def test_of_a_story_without_end_a_terminal_shows_the_beginning_and_the_end() -> None:
+def test_long_story_is_shortened_in_text() -> None:
     run = SimulationRun(end=EndState({}), writes=tuple(write(number, f"n{number}", 201) for number in range(1, 201)))
     failure = Failure(schedule=(), problems=(PROBLEM,), run=run)
     lines = str(failure).splitlines()[3:-1]
@@ -122,7 +122,7 @@ def test_of_a_story_without_end_a_terminal_shows_the_beginning_and_the_end() -> 
     assert report_page(msgspec.structs.replace(REPORT, failures=(failure,)), title="").count("default/n") == 200
 
 
-def test_a_story_shows_which_write_was_wrong() -> None:
+def test_story_marks_wrong_write() -> None:
     kind = {"apiVersion": "v1", "kind": "Secret"}
     made = [replace(write(number, "a", 201), stored=kind) for number in (1, 2)]
     gone = replace(write(3, "a", 200), verb="delete", lost_lease="default/lease")
@@ -150,7 +150,7 @@ def test_a_story_shows_which_write_was_wrong() -> None:
     assert not marks(Problem(Oracle.SCENARIO, ""), *made)
 
 
-def test_programs_get_plain_values() -> None:
+def test_report_fields_are_plain_values() -> None:
     fields = msgspec.json.decode(msgspec.json.encode(report_fields(REPORT)))
     first = fields["failures"][0]
     assert fields["writes"] == ["1st create of secrets", "2nd create of secrets"]
@@ -159,7 +159,7 @@ def test_programs_get_plain_values() -> None:
     assert [bool(each["fault"]) for each in first["writes"]] == [False, True]
 
 
-def test_a_line_for_each_failure_says_where_the_scenario_is() -> None:
+def test_annotations_contain_file_and_line() -> None:
     lines = [*annotation_lines(REPORT, file="a,b:c.py", line=7)]
     assert len(lines) == len(FAILURES)
     assert lines[0].startswith("::error file=a%2Cb%3Ac.py,line=7,title=simulation::the response to the 2nd create")
@@ -168,7 +168,7 @@ def test_a_line_for_each_failure_says_where_the_scenario_is() -> None:
     assert all("\n" not in line for line in lines)
 
 
-def test_tests_are_written_whose_names_differ() -> None:
+def test_generated_tests_have_unique_names() -> None:
     text = replaying_test(REPORT, module="my_operator", scenario="grows")
     compile(text, "test_found.py", "exec")
     assert text.count("def test_") == len({line for line in text.splitlines() if line.startswith("def ")}) == 3
@@ -176,7 +176,7 @@ def test_tests_are_written_whose_names_differ() -> None:
     assert 'Simulation(grows).replay(parse_schedule("lost-response:create:secrets:2"))' in text
 
 
-def test_what_was_found_with_a_seed_is_seen_again_with_it() -> None:
+def test_replay_contains_seed() -> None:
     seeded = msgspec.structs.replace(FAILURES[0], seed=7)
     assert seeded.replay == "seed:7,lost-response:create:secrets:2"
     assert str(seeded).endswith("again: 'seed:7,lost-response:create:secrets:2'")
@@ -188,11 +188,11 @@ def test_what_was_found_with_a_seed_is_seen_again_with_it() -> None:
     assert "SimulationOptions" not in replaying_test(REPORT, module="m", scenario="grows")
 
 
-def test_nothing_of_an_object_is_told() -> None:
+def test_report_contains_no_object_data() -> None:
     told = [str(REPORT), repr(REPORT), report_page(REPORT, title=""), str(report_fields(REPORT))]
     assert "planted" not in str(told)
 
 
-def test_how_many_ways_there_are() -> None:
+def test_summary_contains_counts() -> None:
     assert REPORT.summary == "9 runs over 2 writes: 3 failures"
     assert msgspec.structs.replace(REPORT, failures=FAILURES[:1]).summary.endswith("1 failure")

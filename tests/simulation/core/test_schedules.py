@@ -55,12 +55,12 @@ SCHEDULES = st.lists(FAULTS | ORDERED, max_size=4).map(tuple)
 
 
 @given(SCHEDULES)
-def test_a_schedule_is_read_as_it_was_written(schedule: Schedule) -> None:
+def test_schedule_round_trips(schedule: Schedule) -> None:
     assert parse_schedule(schedule_text(schedule)) == schedule
 
 
 @given(SCHEDULES, st.integers())
-def test_a_replay_is_read_as_it_was_written_with_its_seed(schedule: Schedule, seed: int) -> None:
+def test_replay_round_trips_with_seed(schedule: Schedule, seed: int) -> None:
     assert parse_replay(replay_text(schedule, seed=seed)) == (seed or None, schedule)
 
 
@@ -113,13 +113,13 @@ def test_invalid_schedule_is_rejected(text: str, argument: str) -> None:
         (112, "112th"),
     ],
 )
-def test_a_write_is_named_as_people_do(occurrence: int, text: str) -> None:
+def test_write_name_is_ordinal_text(occurrence: int, text: str) -> None:
     name = WriteName("patch", "brokers.example.com", "status", occurrence)
     assert str(name) == f"{text} patch of brokers.example.com/status"
     assert ScheduledFault(FaultKind.LOST_RESPONSE, name).story == f"the response to the {name} is lost"
 
 
-def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
+def test_systematic_search_covers_each_fault_and_write_once() -> None:
     names = [WriteName("create", "secrets"), WriteName("create", "secrets", occurrence=2), WriteName("delete", "pods")]
     schedules = [*systematic(names)]
     assert len(schedules) == len({*schedules})
@@ -133,7 +133,7 @@ def test_every_kind_of_fault_is_tried_at_every_write_once() -> None:
 
 
 @given(st.sets(st.integers(1, 40)))
-def test_a_stale_restart_is_shown_each_state_once(changes: set[int]) -> None:
+def test_stale_restarts_cover_each_state_once(changes: set[int]) -> None:
     """However far behind each change lies: what lies between two of them looks the same."""
     name, pasts = WriteName("create", "secrets"), Pasts()
     tried: list[int] = []
@@ -147,7 +147,7 @@ def test_a_stale_restart_is_shown_each_state_once(changes: set[int]) -> None:
     assert {*states} | {0} == {change for change in changes if change <= REVISIONS[-1]} | {0}
 
 
-def test_crashes_between_writes_are_those_that_find_another_server() -> None:
+def test_crashes_between_writes_cover_different_states() -> None:
     """After the last change before a write a crash finds what a crash before that write does."""
     names = [WriteName("create", "secrets", occurrence=number) for number in (1, 2, 3)]
     later = later_crashes(names, (0, 0, 1, 2, 2, 2, 3, 3))
@@ -158,7 +158,7 @@ def test_crashes_between_writes_are_those_that_find_another_server() -> None:
     assert later[1].story == "the program crashes at change number 2 of other clients after the 2nd create of secrets"
 
 
-def test_what_several_faults_have_shown_tells_nothing_of_one() -> None:
+def test_runs_with_several_faults_do_not_reduce_single_faults() -> None:
     name, pasts = WriteName("create", "secrets"), Pasts()
     stale = ScheduledFault(FaultKind.STALE, name, 1)
     pasts.ran((stale, ScheduledFault(FaultKind.LOST_RESPONSE, name)), [(1,)])
@@ -166,14 +166,14 @@ def test_what_several_faults_have_shown_tells_nothing_of_one() -> None:
     assert len([*systematic([name], (FaultKind.STALE,), pasts)]) == REVISIONS[-1]
 
 
-def test_a_write_that_was_sent_twice_has_one_name() -> None:
+def test_repeated_write_has_one_name() -> None:
     first = ProgramWrite(number=1, replica="a", task="", at=0.0, verb="create", resource="secrets", key="default/a")
     again = ProgramWrite(number=2, replica="a", task="", at=1.0, verb="create", resource="secrets", key="default/a")
     assert names_of([first, again]) == (WriteName("create", "secrets"),)
 
 
 @given(st.integers(2, 9), st.integers())
-def test_combinations_strike_different_writes_in_their_order(writes: int, seed: int) -> None:
+def test_combined_faults_affect_different_writes_in_order(writes: int, seed: int) -> None:
     names = [WriteName("create", "secrets", occurrence=number) for number in range(1, writes + 1)]
     schedule = combined(names, random.Random(seed).random)
     occurrences = [fault.write.occurrence for fault in schedule if isinstance(fault, ScheduledFault)]
@@ -183,13 +183,13 @@ def test_combinations_strike_different_writes_in_their_order(writes: int, seed: 
 
 
 @given(SCHEDULES)
-def test_shorter_schedules_lack_one_fault_each(schedule: Schedule) -> None:
+def test_shorter_schedules_omit_one_fault_each(schedule: Schedule) -> None:
     found = [*shorter(schedule)]
     assert len(found) == (len(schedule) if len(schedule) > 1 else 0)
     assert all(len(each) == len(schedule) - 1 for each in found)
 
 
-def test_only_what_is_asked_for_is_tried() -> None:
+def test_only_selected_kinds_of_faults_are_used() -> None:
     names = (WriteName("create", "secrets"), WriteName("delete", "secrets"))
     kinds = parse_kinds("lost-response, order")
     assert kinds == (FaultKind.LOST_RESPONSE, *OrderKind)
@@ -210,7 +210,7 @@ def test_unknown_kind_is_rejected(text: str) -> None:
         parse_kinds(text)
 
 
-def test_each_kind_has_a_story_a_name_that_is_read_again_and_a_line_of_the_documentation() -> None:
+def test_each_kind_of_fault_has_story_name_and_documentation() -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "simulate-failures.md").read_text(encoding="utf-8")
     name = WriteName("create", "secrets", "", 2)
     numbers = {FaultKind.STALE: (5, 0), FaultKind.CRASH_LATER: (0, 5)}

@@ -34,7 +34,7 @@ def stateful_set(replicas: int = 2) -> dict[str, Any]:
     return {"metadata": {"name": "a"}, "spec": spec}
 
 
-async def test_a_deployment_has_pods_once_it_is_settled(deltaloop_harness: Harness) -> None:
+async def test_settled_deployment_has_pods(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     await harness.environment("deployments")
     await client.create(DEPLOYMENT, deployment())
@@ -48,7 +48,7 @@ async def test_a_deployment_has_pods_once_it_is_settled(deltaloop_harness: Harne
     assert not (await client.list(POD)).items
 
 
-async def test_a_stateful_set_is_scaled_down_and_keeps_its_claims(deltaloop_harness: Harness) -> None:
+async def test_scaled_down_stateful_set_keeps_claims(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     await harness.environment("statefulsets", "endpoints")
     port: list[dict[str, Any]] = [{"name": "web", "port": 80}]
@@ -72,7 +72,7 @@ async def test_a_stateful_set_is_scaled_down_and_keeps_its_claims(deltaloop_harn
 
 
 @pytest.mark.parametrize(("fails", "condition"), [(False, "Complete"), (True, "Failed")])
-async def test_a_job_ends_as_its_program_does(deltaloop_harness: Harness, fails: bool, condition: str) -> None:
+async def test_job_ends_with_result_of_program(deltaloop_harness: Harness, fails: bool, condition: str) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     await harness.environment("jobs", failing=lambda pod: fails and pod.name.startswith("a-"))
     await client.create(JOB, {"metadata": {"name": "a"}, "spec": {"backoffLimit": 1, "template": TASK}})
@@ -103,7 +103,7 @@ async def web(request: dl.Request, ctx: dl.Context) -> None:
         await ctx.client.patch(dl.kinds.CONFIG_MAP, "asks", patch, namespace=request.namespace)
 
 
-async def test_it_goes_on_while_the_program_is_gone(deltaloop_harness: Harness) -> None:
+async def test_environment_continues_without_program(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     await harness.environment("deployments")
     await harness.start(web)
@@ -129,7 +129,7 @@ async def _pods_of(seed: int) -> tuple[str, ...]:
         return tuple(pod.name for pod in sorted(pods, key=lambda pod: int(pod.resource_version)))
 
 
-async def test_what_is_left_is_told(deltaloop_harness: Harness) -> None:
+async def test_not_settled_error_contains_pending_steps(deltaloop_harness: Harness) -> None:
     await deltaloop_harness.environment("deployments")
     await deltaloop_harness.client.create(DEPLOYMENT, deployment())
     with pytest.raises(NotSettledError) as caught:
@@ -137,7 +137,7 @@ async def test_what_is_left_is_told(deltaloop_harness: Harness) -> None:
     assert any(text.startswith("the environment: Pod ") for text in caught.value.left)
 
 
-async def test_what_the_server_refuses_is_told(deltaloop_harness: Harness) -> None:
+async def test_not_settled_error_contains_rejected_writes(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     await harness.environment("replicasets")
     quota: dict[str, Any] = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}
@@ -151,7 +151,7 @@ async def test_what_the_server_refuses_is_told(deltaloop_harness: Harness) -> No
     assert re.search(r"Pod 1 of 1, tried \d times: ForbiddenError: .*exceeded quota", "\n".join(caught.value.left))
 
 
-async def test_models_are_added_and_wrong_names_refused(deltaloop_harness: Harness) -> None:
+async def test_models_can_be_added_and_unknown_names_are_rejected(deltaloop_harness: Harness) -> None:
     harness, client = deltaloop_harness, deltaloop_harness.client
     await harness.environment("volumes")
     with pytest.raises(InvalidArgumentError, check=having(argument="models")):
@@ -164,7 +164,7 @@ async def test_models_are_added_and_wrong_names_refused(deltaloop_harness: Harne
     assert len((await client.list(POD)).items) == 2
 
 
-async def test_a_mistake_in_what_says_who_fails_is_raised(deltaloop_harness: Harness) -> None:
+async def test_error_of_failing_function_is_raised(deltaloop_harness: Harness) -> None:
     def failing(pod: dl.Resource) -> bool:
         raise LookupError(pod.name)
 
@@ -174,13 +174,13 @@ async def test_a_mistake_in_what_says_who_fails_is_raised(deltaloop_harness: Har
         await deltaloop_harness.settled()
 
 
-async def test_a_real_cluster_has_its_own(deltaloop_client: dl.Client, deltaloop_cluster: Cluster) -> None:
+async def test_environment_on_real_cluster_is_rejected(deltaloop_client: dl.Client, deltaloop_cluster: Cluster) -> None:
     real = Cluster(deltaloop_cluster.kubeconfig, embedded=False, shared=True)
     with pytest.raises(InvalidArgumentError, check=having(argument="environment()")):
         await Harness(real, deltaloop_client).environment("pods")
 
 
-async def test_one_namespace_of_a_shared_server_is_left_to_its_test(
+async def test_environment_is_limited_to_namespace_of_test(
     deltaloop_client: dl.Client, deltaloop_cluster: Cluster
 ) -> None:
     shared = Cluster(deltaloop_cluster.kubeconfig, embedded=True, shared=True)
@@ -194,6 +194,6 @@ async def test_one_namespace_of_a_shared_server_is_left_to_its_test(
     assert {pod.namespace for pod in pods} == {deltaloop_client.namespace}
 
 
-async def test_the_seed_decides_names_and_times() -> None:
+async def test_seed_determines_names_and_times() -> None:
     first, again, another = [await _pods_of(seed) for seed in (1, 1, 2)]
     assert first == again != another

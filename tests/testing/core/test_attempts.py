@@ -12,7 +12,7 @@ def make(*, within: float = 1.0, every: float = 0.4) -> Attempts:
     return Attempts("the pod is there", within=within, every=every, now=10.0)
 
 
-def test_tries_are_made_at_once_then_every_so_often_and_once_at_the_end() -> None:
+def test_attempts_are_made_immediately_periodically_and_at_end() -> None:
     attempts, now = make(), 10.0
     pauses = list[float]()
     while True:
@@ -32,7 +32,7 @@ def test_tries_are_made_at_once_then_every_so_often_and_once_at_the_end() -> Non
     assert isinstance(error, dl.DeltaloopError)
 
 
-def test_no_time_means_one_try_and_a_late_one_is_the_last() -> None:
+def test_zero_duration_means_one_attempt() -> None:
     once = make(within=0.0)
     once.begin()
     assert once.pause(10.0) is None
@@ -42,7 +42,7 @@ def test_no_time_means_one_try_and_a_late_one_is_the_last() -> None:
     assert str(late.failure()).endswith("(1 attempt): the last attempt has not returned")
 
 
-def test_a_wait_that_ends_a_hair_too_early_was_the_last() -> None:
+def test_early_end_of_last_wait_is_tolerated() -> None:
     attempts = make(every=2.0)
     attempts.begin()
     assert attempts.pause(10.5) == 0.5
@@ -50,7 +50,7 @@ def test_a_wait_that_ends_a_hair_too_early_was_the_last() -> None:
     assert attempts.pause(11.0 - 1e-12) is None
 
 
-def test_what_is_true_is_success_and_what_is_not_is_reported() -> None:
+def test_true_result_succeeds_and_false_result_is_reported() -> None:
     attempts = make()
     assert attempts.returned(["x"])
     said: str
@@ -65,7 +65,7 @@ def test_what_is_true_is_success_and_what_is_not_is_reported() -> None:
         assert str(attempts.failure()).endswith(said)
 
 
-def test_what_the_last_try_raised_is_the_cause_and_earlier_ones_are_forgotten() -> None:
+def test_cause_is_error_of_last_attempt() -> None:
     attempts = make()
     attempts.begin()
     attempts.raised(LookupError("first"))
@@ -83,7 +83,7 @@ def test_what_the_last_try_raised_is_the_cause_and_earlier_ones_are_forgotten() 
     assert attempts.failure().__cause__ is None
 
 
-def test_what_is_shown_is_short_and_holds_no_secret() -> None:
+def test_failure_is_short_and_redacted() -> None:
     attempts = make()
     attempts.begin()
     attempts.raised(LookupError("Authorization: Bearer abcdefghijklmnop"))
@@ -99,12 +99,12 @@ def test_what_is_shown_is_short_and_holds_no_secret() -> None:
 
 
 @pytest.mark.parametrize(("within", "every"), [(-1.0, 0.1), (1.0, 0.0), (1.0, -1.0), (float("nan"), 1.0)])
-def test_seconds_that_make_no_sense_are_refused(within: float, every: float) -> None:
+def test_invalid_durations_are_rejected(within: float, every: float) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="eventually")):
         make(within=within, every=every)
 
 
-def test_an_unnamed_check_is_it() -> None:
+def test_unnamed_check_is_called_it() -> None:
     attempts = Attempts("", within=0, every=1, now=0)
     assert isinstance(attempts.failure(), EventuallyError)
     assert str(attempts.failure()) == "it did not become true within 0 s (0 attempts): no attempt was made"

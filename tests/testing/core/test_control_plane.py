@@ -33,18 +33,18 @@ def test_the_cache_follows_xdg() -> None:
         ("Linux", "aarch64", "v1.36.3-linux-arm64"),
     ],
 )
-def test_folders_are_named_as_envtest_names_them(system: str, machine: str, name: str) -> None:
+def test_cache_folders_have_names_of_envtest(system: str, machine: str, name: str) -> None:
     assert cache_folder_name("v1.36.3", system=system, machine=machine) == name
 
 
-def test_the_version_that_is_asked_for_comes_first_then_the_newest() -> None:
+def test_requested_version_precedes_newest() -> None:
     names = ["v1.9.10-linux-amd64", "notes", "v1.36.3-linux-amd64", "v1.36.10-linux-amd64"]
     newest = ["v1.36.10-linux-amd64", "v1.36.3-linux-amd64", "v1.9.10-linux-amd64"]
     assert best_first(names, "v1.36.1") == newest
     assert best_first(names, "v1.9.10") == [newest[2], *newest[:2]]
 
 
-def test_what_is_named_wins_over_the_cache() -> None:
+def test_environment_variables_precede_cache() -> None:
     both = {"TEST_ASSET_KUBE_APISERVER": "/one/server", "KUBEBUILDER_ASSETS": "/all"}
     assert candidates("kube-apiserver", both, CACHED) == [Path("/one/server")]
     assert candidates("etcd", both, CACHED) == [Path("/all/etcd")]
@@ -55,7 +55,7 @@ def test_what_is_named_wins_over_the_cache() -> None:
     ]
 
 
-def test_both_listen_on_loopback_only() -> None:
+def test_etcd_and_server_listen_on_loopback_only() -> None:
     etcd = etcd_arguments(folder=Path("/f"), client_port=1, peer_port=2)
     assert "--listen-client-urls=http://127.0.0.1:1" in etcd
     assert "--listen-peer-urls=http://127.0.0.1:2" in etcd
@@ -67,7 +67,7 @@ def test_both_listen_on_loopback_only() -> None:
     assert not [argument for argument in (*etcd, *server) if "0.0.0.0" in argument.replace("10.0.0.0", "")]
 
 
-def test_the_token_is_an_administrators() -> None:
+def test_token_belongs_to_administrator() -> None:
     assert token_file("t") == 't,admin,admin,"system:masters"\n'
     made = kubeconfig(url="https://127.0.0.1:3", ca_data="Q0E=", token="t")
     assert made["users"][0]["user"] == {"token": "t"}

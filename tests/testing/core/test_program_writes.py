@@ -48,7 +48,7 @@ SECRETS = "/api/v1/namespaces/x/secrets"
         ("POST", "/version", {}, False),
     ],
 )
-def test_what_counts_as_a_write_of_an_object(method: str, path: str, query: dict[str, str], counts: bool) -> None:
+def test_writes_of_objects_are_recognized(method: str, path: str, query: dict[str, str], counts: bool) -> None:
     assert is_object_write(info_of(method, path), query) is counts
 
 
@@ -66,14 +66,14 @@ def test_the_key_of_a_write(path: str, body: dict[str, object], key: str) -> Non
     assert key_of(info_of("POST", path), body) == key
 
 
-def test_an_apply_has_a_name_of_its_own() -> None:
+def test_apply_is_distinguished_from_patch() -> None:
     patch = info_of("PATCH", f"{SECRETS}/a")
     assert verb_of(patch, "application/apply-patch+yaml") == "apply"
     assert verb_of(patch, "application/merge-patch+json") == "patch"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6, 1.0])
-def test_a_share_of_the_writes_fails_a_quarter_of_it_each_way(share: float) -> None:
+def test_failing_share_is_split_into_four_faults(share: float) -> None:
     plan = WritePlan(random.Random(1).random)
     for fault in failing_share(share):
         plan.faults.add(fault)
@@ -89,12 +89,12 @@ def test_a_share_of_the_writes_fails_a_quarter_of_it_each_way(share: float) -> N
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
+def test_invalid_share_is_rejected(share: float) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="share")):
         failing_share(share)
 
 
-def test_a_fault_for_one_replica_strikes_no_other() -> None:
+def test_fault_for_one_replica_does_not_affect_others() -> None:
     plan = WritePlan(lambda: 0.5)
     plan.faults.add(Fault(do="drop", users=("a",)))
     write = info_of("POST", SECRETS)
@@ -103,7 +103,7 @@ def test_a_fault_for_one_replica_strikes_no_other() -> None:
 
 
 @pytest.mark.parametrize("moment", CrashMoment)
-def test_a_crash_comes_once_at_its_write_and_on_its_side(moment: CrashMoment) -> None:
+def test_planned_crash_happens_once_at_its_write(moment: CrashMoment) -> None:
     plan = WritePlan(lambda: 0.5)
     plan.crash = (2, moment)
     crashed = [
@@ -127,7 +127,7 @@ def test_a_crash_comes_once_at_its_write_and_on_its_side(moment: CrashMoment) ->
         ("delete", 0, {}, False),
     ],
 )
-def test_a_program_knows_what_it_has_made_itself(verb: str, code: int, stored: dict[str, str], *, is_it: bool) -> None:
+def test_own_creation_is_recognized(verb: str, code: int, stored: dict[str, str], *, is_it: bool) -> None:
     write = ProgramWrite(
         number=1,
         replica="a",
@@ -144,7 +144,7 @@ def test_a_program_knows_what_it_has_made_itself(verb: str, code: int, stored: d
     assert not made(write, "secrets", "x/a", 7)
 
 
-def test_a_write_is_shown_without_its_data() -> None:
+def test_repr_of_write_contains_no_data() -> None:
     write = ProgramWrite(
         number=1,
         replica="a",

@@ -24,7 +24,7 @@ def started(*faults: RelayFault, now: float = 0.0) -> RelayMachine:
     return RelayMachine(faults, now=now)
 
 
-def test_without_faults_bytes_and_ends_go_through_in_order() -> None:
+def test_relay_without_faults_forwards_bytes_and_ends_in_order() -> None:
     relay = started()
     relay.received(TO_SERVER, b"ask", 0.0)
     assert relay.act(0.0) == [Send(TO_SERVER, b"ask")]
@@ -40,7 +40,7 @@ def test_without_faults_bytes_and_ends_go_through_in_order() -> None:
     assert relay.act(4.0) == []
 
 
-def test_a_cut_by_bytes_is_exact_and_final() -> None:
+def test_cut_after_bytes_is_exact_and_final() -> None:
     relay = started(Cut(after_bytes=5))
     relay.received(TO_SERVER, b"a long request", 0.0)
     assert relay.act(0.0) == [Send(TO_SERVER, b"a long request")]
@@ -51,19 +51,19 @@ def test_a_cut_by_bytes_is_exact_and_final() -> None:
     assert relay.act(1.0) == []
 
 
-def test_a_moment_by_bytes_comes_with_its_last_byte_not_with_the_next() -> None:
+def test_fault_after_bytes_happens_at_last_byte() -> None:
     relay = started(Cut(after_bytes=3))
     relay.received(TO_CLIENT, b"123", 0.0)
     assert relay.act(0.0) == [Send(TO_CLIENT, b"123"), Close()]
 
 
-def test_a_cut_after_no_bytes_is_a_cut_at_once() -> None:
+def test_cut_after_zero_bytes_is_immediate() -> None:
     assert started(Cut(after_bytes=0)).act(0.0) == [Close()]
     assert started(Cut()).act(0.0) == [Close()]
     assert started(Reset()).act(0.0) == [Close(by_reset=True)]
 
 
-def test_bytes_count_from_when_the_fault_was_given() -> None:
+def test_bytes_count_from_injection_of_fault() -> None:
     relay = started()
     relay.received(TO_CLIENT, b"before", 0.0)
     relay.act(0.0)
@@ -73,7 +73,7 @@ def test_bytes_count_from_when_the_fault_was_given() -> None:
     assert relay.passed(TO_CLIENT) == 8
 
 
-def test_a_moment_by_time_comes_on_time_even_if_the_driver_is_late() -> None:
+def test_fault_by_time_is_on_time_despite_late_driver() -> None:
     relay = started(Cut(after=2.0), Delay(seconds=1.5))
     relay.received(TO_CLIENT, b"early", 0.0)
     relay.received(TO_CLIENT, b"late", 1.0)
@@ -81,7 +81,7 @@ def test_a_moment_by_time_comes_on_time_even_if_the_driver_is_late() -> None:
     assert relay.act(9.0) == [Send(TO_CLIENT, b"early"), Close()]
 
 
-def test_a_stall_holds_bytes_and_the_end_of_its_direction_only() -> None:
+def test_stall_delays_bytes_and_end_of_one_direction() -> None:
     relay = started(Stall(duration=10.0))
     relay.received(TO_CLIENT, b"held", 1.0)
     relay.ended(TO_CLIENT, 1.0)
@@ -91,7 +91,7 @@ def test_a_stall_holds_bytes_and_the_end_of_its_direction_only() -> None:
     assert relay.act(10.0) == [Send(TO_CLIENT, b"held"), Finish(TO_CLIENT)]
 
 
-def test_a_stall_for_ever_ends_by_clear_or_when_both_peers_are_gone() -> None:
+def test_endless_stall_ends_by_clear_or_without_peers() -> None:
     relay = started(Stall())
     relay.received(TO_CLIENT, b"held", 0.0)
     assert relay.act(0.0) == []
@@ -105,7 +105,7 @@ def test_a_stall_for_ever_ends_by_clear_or_when_both_peers_are_gone() -> None:
     assert relay.act(7.0) == [Finish(TO_SERVER), Close()]
 
 
-def test_clear_hurries_what_was_delayed() -> None:
+def test_clear_sends_delayed_bytes() -> None:
     relay = started(Delay(seconds=100.0))
     relay.received(TO_CLIENT, b"late", 0.0)
     relay.ended(TO_CLIENT, 0.0)
@@ -114,7 +114,7 @@ def test_clear_hurries_what_was_delayed() -> None:
     assert relay.act(1.0) == [Send(TO_CLIENT, b"late"), Finish(TO_CLIENT)]
 
 
-def test_a_stall_stops_reading_when_much_waits() -> None:
+def test_stall_stops_reading_with_full_buffer() -> None:
     relay = started(Stall())
     relay.act(0.0)
     relay.received(TO_CLIENT, b"x" * (BUFFER_LIMIT - 1), 0.0)
@@ -127,7 +127,7 @@ def test_a_stall_stops_reading_when_much_waits() -> None:
     assert relay.reads(TO_CLIENT)
 
 
-def test_half_open_swallows_everything_and_tells_nobody() -> None:
+def test_half_open_drops_bytes_silently() -> None:
     relay = started(HalfOpen(after_bytes=2))
     relay.received(TO_CLIENT, b"1234", 0.0)
     assert relay.act(0.0) == [Send(TO_CLIENT, b"12")]
@@ -140,13 +140,13 @@ def test_half_open_swallows_everything_and_tells_nobody() -> None:
     assert relay.act(2.0) == [Close()]
 
 
-def test_a_lost_peer_resets_the_other_one() -> None:
+def test_lost_peer_resets_other_peer() -> None:
     relay = started()
     relay.lost(TO_SERVER, 1.0)
     assert relay.act(1.0) == [Close(by_reset=True)]
 
 
-def test_a_delay_keeps_order_and_spares_what_came_before_it() -> None:
+def test_delay_keeps_order_and_earlier_bytes() -> None:
     relay = started()
     relay.inject(Delay(seconds=3.0, after=1.0), 0.0)
     relay.received(TO_CLIENT, b"at once", 0.5)
@@ -161,7 +161,7 @@ def test_a_delay_keeps_order_and_spares_what_came_before_it() -> None:
     assert relay.act(6.0) == [Finish(TO_CLIENT)]
 
 
-def test_a_throttle_sends_at_its_rate() -> None:
+def test_throttle_sends_at_specified_rate() -> None:
     relay = started(Throttle(bytes_per_second=100))
     relay.received(TO_CLIENT, b"x" * 250, 0.0)
     assert len(sent(relay.act(0.0))) == 5
@@ -175,14 +175,14 @@ def relay_so_far(seconds: float) -> int:
     return len(sent(relay.act(seconds)))
 
 
-def test_corrupt_flips_exactly_the_bytes_it_was_told_to() -> None:
+def test_corrupt_flips_specified_bytes() -> None:
     relay = started(Corrupt(after_bytes=2, count=3, mask=0xFF))
     relay.received(TO_CLIENT, b"abc", 0.0)
     relay.received(TO_CLIENT, b"defg", 0.0)
     assert sent(relay.act(0.0)) == b"ab" + bytes(byte ^ 0xFF for byte in b"cde") + b"fg"
 
 
-def test_two_faults_on_one_connection_keep_their_own_moments() -> None:
+def test_two_faults_on_one_connection_are_independent() -> None:
     relay = started(Corrupt(after_bytes=1), Cut(after_bytes=3))
     relay.received(TO_CLIENT, b"aaaa", 0.0)
     acts = relay.act(0.0)
@@ -190,7 +190,7 @@ def test_two_faults_on_one_connection_keep_their_own_moments() -> None:
     assert acts[-1] == Close()
 
 
-def test_bytes_after_the_end_are_a_bug_of_the_driver() -> None:
+def test_bytes_after_end_raise_error() -> None:
     relay = started()
     relay.ended(TO_CLIENT, 0.0)
     with pytest.raises(RuntimeError):
@@ -210,7 +210,7 @@ def test_bytes_after_the_end_are_a_bug_of_the_driver() -> None:
         lambda: Corrupt(mask=256),
     ],
 )
-def test_faults_that_mean_nothing_are_refused(make: object) -> None:
+def test_invalid_faults_are_rejected(make: object) -> None:
     assert callable(make)
     with pytest.raises(ValueError):
         make()
@@ -331,11 +331,11 @@ def run(make: type[RelayMachine]) -> None:
     )
 
 
-def test_any_history_keeps_the_order_and_doubles_nothing() -> None:
+def test_relay_keeps_order_without_duplicates() -> None:
     run(RelayMachine)
 
 
 @pytest.mark.nightly
-def test_the_machine_finds_a_relay_that_doubles() -> None:
+def test_machine_detects_relay_with_duplicates() -> None:
     with pytest.raises(AssertionError):
         run(Forgetful)

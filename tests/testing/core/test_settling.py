@@ -36,18 +36,18 @@ def replica(
         ),
     ],
 )
-def test_what_is_left_to_do(replicas: list[ReplicaState], left: tuple[str, ...]) -> None:
+def test_pending_work_is_listed(replicas: list[ReplicaState], left: tuple[str, ...]) -> None:
     assert left_to_do(replicas) == left
 
 
-def test_it_takes_too_long_when_its_time_is_over() -> None:
+def test_settling_fails_after_timeout() -> None:
     settling = Settling(now=10.0, timeout=5.0)
     assert not settling.look([], ("x",), now=14.9)
     assert settling.look([], ("x",), now=15.0)
     assert settling.report([]) == "not settled within 5 s; pending:\n  x"
 
 
-def test_one_key_that_begins_again_and_again_while_no_time_passes_is_hot() -> None:
+def test_key_that_reruns_without_passing_time_is_hot() -> None:
     settling = Settling(now=0.0, timeout=5.0)
     looks = 0
     while not settling.look([replica(running=("x/y",), runs=looks * 30)], ("x",), now=0.0):
@@ -60,7 +60,7 @@ def test_one_key_that_begins_again_and_again_while_no_time_passes_is_hot() -> No
 
 
 @pytest.mark.parametrize("hot", ["another key each time", "one long run", "time passes"])
-def test_much_work_is_not_hot(hot: str) -> None:
+def test_many_different_reconciles_are_not_hot(hot: str) -> None:
     settling = Settling(now=0.0, timeout=500.0)
     for look in range(400):
         key = f"x/{look}" if hot == "another key each time" else "x/y"
@@ -69,12 +69,12 @@ def test_much_work_is_not_hot(hot: str) -> None:
         assert not settling.look([replica(running=(key,), runs=runs)], ("x",), now=now)
 
 
-def test_even_that_has_an_end_if_no_time_passes() -> None:
+def test_settling_fails_if_time_does_not_pass() -> None:
     settling = Settling(now=0.0, timeout=5.0)
     assert any(settling.look([], ("x",), now=0.0) for _ in range(1000))
 
 
-def test_a_long_list_is_cut() -> None:
+def test_long_list_is_truncated() -> None:
     settling = Settling(now=0.0, timeout=0.0)
     settling.look([], tuple(f"key {number}" for number in range(25)), now=0.0)
     assert settling.report([]).splitlines()[-1] == "  and 15 more"

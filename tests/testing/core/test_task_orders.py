@@ -21,7 +21,7 @@ class Task:
 
 @pytest.mark.parametrize("order", ORDERS)
 @given(seed=st.integers(), turns=st.lists(st.integers(1, 6), max_size=20))
-def test_some_take_a_step_and_each_at_most_one(
+def test_each_task_takes_at_most_one_step_per_turn(
     order: Callable[[Callable[[], float]], TaskOrder], seed: int, turns: list[int]
 ) -> None:
     tasks = [Task() for _ in range(6)]
@@ -33,14 +33,14 @@ def test_some_take_a_step_and_each_at_most_one(
         assert now == [*again.turn(tasks[:number])], "the seed decides"
 
 
-def test_any_order_is_drawn_at_some_time() -> None:
+def test_random_order_covers_all_orders() -> None:
     order = RandomOrder(random.Random(1).random)
     tasks = [Task() for _ in range(3)]
     seen = {tuple(order.turn(tasks)) for _ in range(2000)}
     assert len(seen) == 3 + 6 + 6
 
 
-def test_a_task_keeps_its_priority_until_it_is_taken_away() -> None:
+def test_preemptive_order_changes_priorities_rarely() -> None:
     first_chosen: list[int] = []
     changed = 0
     for seed in range(50):
@@ -55,7 +55,7 @@ def test_a_task_keeps_its_priority_until_it_is_taken_away() -> None:
     assert changed > 20
 
 
-def test_who_never_waits_does_not_keep_others_away_for_ever() -> None:
+def test_busy_task_does_not_starve_others() -> None:
     order = PreemptiveOrder(random.Random(0).random)
     tasks = [Task(), Task()]
     steps = [len(order.turn(tasks)) for _ in range(2500)]

@@ -29,7 +29,7 @@ def taken(core: RateLimitingCore[str], now: float) -> Run[str]:
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-def test_after_its_retries_an_item_is_parked_with_its_last_error(retries: int) -> None:
+def test_item_is_parked_with_last_error_after_retries(retries: int) -> None:
     core = make_core(retries)
     core.add("a", 0.0, trigger="why")
     now = 0.0
@@ -48,14 +48,14 @@ def test_after_its_retries_an_item_is_parked_with_its_last_error(retries: int) -
     assert (statistics.parked, statistics.parked_total, statistics.failing) == (1, 1, 0)
 
 
-def test_without_a_limit_an_item_is_retried_for_ever() -> None:
+def test_item_without_retry_limit_is_retried_forever() -> None:
     core = make_core(None)
     core.add("a", 0.0)
     for attempt in range(100):
         assert core.finish(taken(core, float(attempt)), float(attempt), Failed(ERROR)).fate is RunOutcome.RETRIED
 
 
-def test_retries_are_counted_in_a_row() -> None:
+def test_only_consecutive_retries_count() -> None:
     core = make_core(1)
     for now in (0.0, 10.0, 20.0):
         core.add("a", now)
@@ -64,7 +64,7 @@ def test_retries_are_counted_in_a_row() -> None:
     assert core.dead_letters() == []
 
 
-def test_a_terminal_error_parks_at_once() -> None:
+def test_terminal_error_parks_item_immediately() -> None:
     core = make_core(None)
     core.add("a", 0.0)
     assert (
@@ -88,11 +88,11 @@ class BadSpecError(TerminalError):
         (ExceptionGroup("g", [ExceptionGroup("h", [TerminalError("x")])]), True),
     ],
 )
-def test_which_errors_are_terminal(error: BaseException | None, terminal: bool) -> None:
+def test_terminal_errors_are_recognized(error: BaseException | None, terminal: bool) -> None:
     assert is_terminal(error) == terminal
 
 
-def test_an_add_brings_a_parked_item_back_with_its_old_triggers_and_all_retries() -> None:
+def test_add_restores_parked_item_with_triggers_and_all_retries() -> None:
     core = make_core(1)
     core.add("a", 0.0, trigger="old")
     core.finish(taken(core, 0.0), 0.0, Failed(ERROR))
@@ -105,7 +105,7 @@ def test_an_add_brings_a_parked_item_back_with_its_old_triggers_and_all_retries(
     assert core.finish(run, 5.0, Failed(ERROR)).fate is RunOutcome.RETRIED
 
 
-def test_what_was_added_while_it_ran_is_not_parked() -> None:
+def test_item_added_during_run_is_not_parked() -> None:
     core = make_core()
     core.add("a", 0.0, trigger="old")
     run = taken(core, 0.0)
@@ -117,7 +117,7 @@ def test_what_was_added_while_it_ran_is_not_parked() -> None:
     assert (again.triggers.kept, again.failures) == (("old", "new"), 0)
 
 
-def test_a_dead_letter_is_revived_or_discarded() -> None:
+def test_dead_letter_can_be_retried_or_discarded() -> None:
     core = make_core()
     for item in ("a", "b"):
         core.add(item, 0.0, trigger=f"old {item}")
@@ -134,7 +134,7 @@ def test_a_dead_letter_is_revived_or_discarded() -> None:
     assert taken(core, 2.0).triggers.kept == ()
 
 
-def test_after_a_shutdown_failures_are_still_parked_and_nothing_is_revived() -> None:
+def test_failures_are_parked_but_not_retried_after_shutdown() -> None:
     core = make_core()
     core.add("a", 0.0)
     run = taken(core, 0.0)
@@ -145,7 +145,7 @@ def test_after_a_shutdown_failures_are_still_parked_and_nothing_is_revived() -> 
     assert core.ended
 
 
-def test_a_plain_call_of_a_worker_parks_too() -> None:
+def test_add_rate_limited_parks_item() -> None:
     core = make_core(0)
     core.add("a", 0.0, trigger="why")
     run = taken(core, 0.0)
@@ -156,7 +156,7 @@ def test_a_plain_call_of_a_worker_parks_too() -> None:
     assert core.finish(run, 0.0, Failed(ERROR)).fate is RunOutcome.OVER
 
 
-def test_a_plain_call_and_then_an_error_are_one_dead_letter() -> None:
+def test_add_rate_limited_followed_by_error_is_one_dead_letter() -> None:
     core = make_core(0)
     core.add("a", 0.0)
     run = taken(core, 0.0)
@@ -165,7 +165,7 @@ def test_a_plain_call_and_then_an_error_are_one_dead_letter() -> None:
     assert core.statistics(0.0).parked_total == 1
 
 
-def test_a_terminal_error_named_after_done_parks_unless_the_item_is_in_line() -> None:
+def test_terminal_error_after_done_parks_item_unless_queued() -> None:
     core = make_core()
     assert core.add_rate_limited("a", 0.0, error=TerminalError("x"), trigger="t") is AddOutcome.PARKED
     core.add("b", 0.0)
@@ -174,7 +174,7 @@ def test_a_terminal_error_named_after_done_parks_unless_the_item_is_in_line() ->
     assert (core.statistics(0.0).merged, core.statistics(0.0).retries) == (1, 1)
 
 
-def test_a_retry_that_the_worker_asked_for_before_stands() -> None:
+def test_requested_retry_precedes_later_terminal_error() -> None:
     core = make_core()
     core.add("a", 0.0)
     run = taken(core, 0.0)
@@ -184,7 +184,7 @@ def test_a_retry_that_the_worker_asked_for_before_stands() -> None:
     assert core.next_due_at() == 1.0
 
 
-def test_there_are_only_so_many_dead_letters() -> None:
+def test_dead_letters_are_bounded() -> None:
     core = make_core(0, max_dead_letters=2)
     for item in "abc":
         core.add(item, 0.0)
@@ -194,7 +194,7 @@ def test_there_are_only_so_many_dead_letters() -> None:
     assert (statistics.parked, statistics.parked_total, statistics.parked_dropped) == (2, 3, 1)
 
 
-def test_an_item_has_one_letter() -> None:
+def test_item_has_one_dead_letter() -> None:
     letters = DeadLetters[str](2)
     for item in ("a", "b", "a"):
         letters.put(ParkedItem(item, ERROR, 1, TriggerLog(), 0.0))
@@ -202,14 +202,14 @@ def test_an_item_has_one_letter() -> None:
     assert (letters.total, letters.dropped) == (3, 0)
 
 
-def test_a_terminal_error_that_is_named_with_a_trigger_is_parked_with_it() -> None:
+def test_parked_item_keeps_trigger_of_terminal_error() -> None:
     core = RateLimitingCore[str](limiter=ItemExponentialFailureRateLimiter(1.0))
     core.add_rate_limited("a", 0.0, error=TerminalError("for good"), trigger="why")
     (letter,) = core.dead_letters()
     assert letter.triggers.kept == ("why",)
 
 
-def test_a_thousand_dead_letters_are_kept_unless_it_is_said_otherwise() -> None:
+def test_thousand_dead_letters_are_stored_by_default() -> None:
     core = RateLimitingCore[int](limiter=ItemExponentialFailureRateLimiter(1.0))
     for item in range(1001):
         core.add_rate_limited(item, 0.0, error=TerminalError("for good"))

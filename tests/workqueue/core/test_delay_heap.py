@@ -25,7 +25,7 @@ def delay_of(item: int, due_at: float) -> WaitingItem[int]:
 
 
 @given(OPERATIONS)
-def test_heap_does_what_a_sorted_list_does(operations: list[Operation]) -> None:
+def test_heap_matches_sorted_list(operations: list[Operation]) -> None:
     heap = DelayHeap[int]()
     model: list[tuple[int, float]] = []  # in the order in which they were put in
     for what, item, due_at in operations:
@@ -47,7 +47,7 @@ def test_heap_does_what_a_sorted_list_does(operations: list[Operation]) -> None:
         assert heap.entries <= 2 * len(heap) + SPARE
 
 
-def test_ever_earlier_times_of_one_item_do_not_fill_the_heap() -> None:
+def test_earlier_times_of_one_item_do_not_grow_heap() -> None:
     heap = DelayHeap[int]()
     longest = 0
     for step in range(10_000):
@@ -57,7 +57,7 @@ def test_ever_earlier_times_of_one_item_do_not_fill_the_heap() -> None:
     assert [delay.due_at for delay in heap.pop_due(1e9)] == [10_001.0]
 
 
-def test_cancelled_items_do_not_fill_the_heap() -> None:
+def test_canceled_items_do_not_grow_heap() -> None:
     heap = DelayHeap[int]()
     heap.put(delay_of(-1, 0.0))  # the top stays, so nothing is dropped from there
     for item in range(10_000):
@@ -68,7 +68,7 @@ def test_cancelled_items_do_not_fill_the_heap() -> None:
     assert (len(heap), heap.entries, heap.heap) == (0, 0, [])
 
 
-def test_items_that_go_without_others_coming_leave_nothing_behind() -> None:
+def test_removed_items_leave_heap_without_new_items() -> None:
     heap = DelayHeap[int]()
     for item in range(300):
         heap.put(delay_of(item, 1000.0 - item))  # each is due before all others
@@ -80,7 +80,7 @@ def test_items_that_go_without_others_coming_leave_nothing_behind() -> None:
     assert len(due) == 175
 
 
-def test_a_time_that_was_put_off_is_not_due_before() -> None:
+def test_postponed_item_is_not_due_earlier() -> None:
     heap = DelayHeap[int]()
     heap.put(delay_of(1, 1.0))
     heap.put(delay_of(1, 5.0))
@@ -89,7 +89,7 @@ def test_a_time_that_was_put_off_is_not_due_before() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 1000])
-def test_equal_times_come_in_the_order_of_their_adds(count: int) -> None:
+def test_items_with_equal_times_keep_order_of_adds(count: int) -> None:
     heap = DelayHeap[int]()
     for item in range(count):
         heap.put(delay_of(item, 7.0))

@@ -18,7 +18,7 @@ def taken(core: QueueCore[str], now: float = 0.0) -> Run[str]:
     return run
 
 
-def test_an_item_comes_when_its_delay_is_over_and_not_before() -> None:
+def test_item_is_queued_after_its_delay() -> None:
     core = DelayingCore[str]()
     assert core.add_after("a", 10.0, 5.0, trigger="t") is AddOutcome.DELAYED
     assert core.next_due_at() == 15.0
@@ -29,7 +29,7 @@ def test_an_item_comes_when_its_delay_is_over_and_not_before() -> None:
     assert taken(core).triggers.kept == ("t",)
 
 
-def test_a_timer_may_be_a_millisecond_early() -> None:
+def test_timer_can_be_one_millisecond_early() -> None:
     core = DelayingCore[str]()
     core.add_after("a", 0.0, 5.0)
     assert core.promote(4.9989) == 0
@@ -37,7 +37,7 @@ def test_a_timer_may_be_a_millisecond_early() -> None:
 
 
 @pytest.mark.parametrize("delay", [0.0, -0.0, -5.0, -1e308])
-def test_no_delay_means_now(delay: float) -> None:
+def test_zero_delay_queues_item_immediately(delay: float) -> None:
     core = DelayingCore[str](observed=True)
     assert core.add_after("a", 0.0, delay) is AddOutcome.QUEUED
     assert len(core) == 1
@@ -45,7 +45,7 @@ def test_no_delay_means_now(delay: float) -> None:
 
 
 @pytest.mark.parametrize("delay", [math.nan, math.inf, -math.inf])
-def test_a_delay_that_is_no_time_is_refused_and_changes_nothing(delay: float) -> None:
+def test_invalid_delay_is_rejected_without_change(delay: float) -> None:
     core = DelayingCore[str]()
     core.add_after("a", 0.0, 3.0, trigger="old")
     with pytest.raises(ValueError, check=having(argument="delay")):
@@ -54,7 +54,7 @@ def test_a_delay_that_is_no_time_is_refused_and_changes_nothing(delay: float) ->
     assert core.statistics(0.0).retries == 1
 
 
-def test_a_huge_delay_is_a_delay() -> None:
+def test_huge_delay_is_valid() -> None:
     core = DelayingCore[str]()
     core.add_after("a", 1.0, 1e308)
     assert core.promote(1e300) == 0
@@ -62,7 +62,7 @@ def test_a_huge_delay_is_a_delay() -> None:
 
 
 @pytest.mark.parametrize("delays", [(5.0, 3.0), (3.0, 5.0)])
-def test_the_earlier_time_wins_and_triggers_are_merged(delays: tuple[float, float]) -> None:
+def test_earlier_time_wins_and_triggers_are_merged(delays: tuple[float, float]) -> None:
     core = DelayingCore[str]()
     assert core.add_after("a", 0.0, delays[0], trigger=1) is AddOutcome.DELAYED
     assert core.add_after("a", 0.0, delays[1], trigger=2) is AddOutcome.MERGED
@@ -72,7 +72,7 @@ def test_the_earlier_time_wins_and_triggers_are_merged(delays: tuple[float, floa
     assert core.promote(10.0) == 0
 
 
-def test_items_come_by_their_times() -> None:
+def test_delayed_items_are_queued_in_order_of_time() -> None:
     core = DelayingCore[str]()
     for item, delay in [("c", 3.0), ("a", 1.0), ("d", 3.0), ("b", 2.0)]:
         core.add_after(item, 0.0, delay)
@@ -81,7 +81,7 @@ def test_items_come_by_their_times() -> None:
     assert [taken(core).item for _ in range(4)] == ["a", "b", "c", "d"]
 
 
-def test_a_plain_add_does_not_cancel_a_delay() -> None:
+def test_add_does_not_cancel_delay() -> None:
     core = DelayingCore[str]()
     core.add_after("a", 0.0, 5.0, trigger="later")
     core.add("a", 1.0, trigger="now")
@@ -92,7 +92,7 @@ def test_a_plain_add_does_not_cancel_a_delay() -> None:
     assert taken(core, 5.0).triggers.kept == ("later",)
 
 
-def test_a_delay_that_ends_while_the_item_is_in_line_is_merged() -> None:
+def test_expired_delay_of_queued_item_is_merged() -> None:
     core = DelayingCore[str]()
     core.add("a", 0.0, trigger="now")
     core.add_after("a", 0.0, 5.0, trigger="later")
@@ -101,7 +101,7 @@ def test_a_delay_that_ends_while_the_item_is_in_line_is_merged() -> None:
     assert taken(core).triggers.kept == ("now", "later")
 
 
-def test_delays_can_be_looked_at_and_cancelled() -> None:
+def test_delays_can_be_listed_and_canceled() -> None:
     core = DelayingCore[str]()
     core.add_after("a", 0.0, 5.0, trigger="t")
     core.add_after("b", 0.0, 7.0)
@@ -115,7 +115,7 @@ def test_delays_can_be_looked_at_and_cancelled() -> None:
     assert (statistics.delayed, statistics.next_due_in) == (1, 1.0)
 
 
-def test_a_shutdown_drops_delays_and_counts_them() -> None:
+def test_shutdown_drops_and_counts_delays() -> None:
     core = DelayingCore[str]()
     core.add_after("a", 0.0, 5.0)
     core.shut_down(drain=True)
@@ -127,7 +127,7 @@ def test_a_shutdown_drops_delays_and_counts_them() -> None:
 
 
 @pytest.mark.parametrize(("keep", "expected"), [(True, ("why", "wait")), (False, ("wait",))])
-def test_a_run_may_ask_for_a_later_one(keep: bool, expected: tuple[str, ...]) -> None:
+def test_run_can_request_later_run(keep: bool, expected: tuple[str, ...]) -> None:
     core = DelayingCore[str]()
     core.add("a", 0.0, trigger="why")
     finished = core.finish(taken(core), 1.0, Again(60.0, "wait", keep))
@@ -139,7 +139,7 @@ def test_a_run_may_ask_for_a_later_one(keep: bool, expected: tuple[str, ...]) ->
     assert run.failures == 0
 
 
-def test_a_later_run_asked_for_after_shutdown_is_given_up() -> None:
+def test_later_run_after_shutdown_is_dropped() -> None:
     core = DelayingCore[str]()
     core.add("a", 0.0)
     core.shut_down()
@@ -148,7 +148,7 @@ def test_a_later_run_asked_for_after_shutdown_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_a_later_run_is_as_urgent_as_the_one_that_asked_for_it(keep: bool) -> None:
+def test_later_run_keeps_priority(keep: bool) -> None:
     core = DelayingCore[str]()
     core.add("a", 0.0, priority=5)
     core.finish(taken(core), 0.0, Again(1.0, "wait", keep))
@@ -156,7 +156,7 @@ def test_a_later_run_is_as_urgent_as_the_one_that_asked_for_it(keep: bool) -> No
     assert taken(core).triggers.priority == 5
 
 
-def test_nothing_is_told_and_nothing_is_urgent_unless_it_is_said() -> None:
+def test_facts_are_off_and_priority_is_zero_by_default() -> None:
     core = DelayingCore[str]()
     core.add_after("a", 0.0, 1.0)
     core.promote(1.0)

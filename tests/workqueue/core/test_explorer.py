@@ -223,7 +223,7 @@ def explore(core_type: type[RateLimitingCore[str]]) -> int:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_the_core_does_what_it_should_in_every_state_of_two_items() -> None:
+def test_core_satisfies_invariants_in_all_states_of_two_items() -> None:
     assert explore(RateLimitingCore[str]) > 1000
 
 

@@ -106,13 +106,13 @@ TABLE: list[tuple[str, Callable[[], Limiter], list[float]]] = [
 
 
 @pytest.mark.parametrize(("make", "expected"), [pytest.param(make, row, id=name) for name, make, row in TABLE])
-def test_answers_are_upstreams(make: Callable[[], Limiter], expected: list[float]) -> None:
+def test_delays_equal_delays_of_client_go(make: Callable[[], Limiter], expected: list[float]) -> None:
     limiter = make()
     assert [limiter.when("one") for _ in expected] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make, _ in TABLE])
-def test_answers_stay_finite_bounded_and_not_negative_for_ever(make: Callable[[], Limiter]) -> None:
+def test_delays_stay_finite_and_nonnegative(make: Callable[[], Limiter]) -> None:
     limiter = make()
     answers = [limiter.when("one") for _ in range(5000)]
     assert all(0.0 <= answer < math.inf for answer in answers)
@@ -137,7 +137,7 @@ def test_answers_stay_finite_bounded_and_not_negative_for_ever(make: Callable[[]
         (math.nan, None),
     ],
 )
-def test_what_the_queue_makes_of_an_answer(answer: float, delay: float | None) -> None:
+def test_queue_validates_delay_of_limiter(answer: float, delay: float | None) -> None:
     """None: refused. Zero or less: at once. Everything else is a delay, however long."""
     core = RateLimitingCore[str](limiter=Fixed(answer))
     if delay is None:
@@ -150,18 +150,18 @@ def test_what_the_queue_makes_of_an_answer(answer: float, delay: float | None) -
 
 
 @pytest.mark.parametrize(("answer", "expected"), [(1.7e308, sys.float_info.max), (math.inf, math.inf), (-1.0, -1.5)])
-def test_jitter_keeps_a_finite_answer_finite(answer: float, expected: float) -> None:
+def test_jitter_keeps_delay_finite(answer: float, expected: float) -> None:
     limiter = WithJitterRateLimiter[Hashable](Fixed(answer), factor=1.0, random=lambda: 0.5)
     assert limiter.when("a") == expected
 
 
 @pytest.mark.parametrize("factor", [-0.1, math.nan, math.inf])
-def test_jitter_refuses_what_is_no_factor(factor: float) -> None:
+def test_invalid_jitter_factor_is_rejected(factor: float) -> None:
     with pytest.raises(ValueError, check=having(argument="WithJitterRateLimiter.factor")):
         WithJitterRateLimiter[Hashable](Fixed(1.0), factor=factor, random=stopped)
 
 
-def test_jitter_passes_everything_else_on() -> None:
+def test_jitter_delegates_other_methods() -> None:
     limiter = WithJitterRateLimiter[Hashable](
         MaxOfRateLimiter[Hashable](bucket(1.0, 1), ItemFastSlowRateLimiter(0.0, 0.0, max_fast_attempts=0)),
         factor=1.0,
@@ -198,7 +198,7 @@ def by_error() -> ByErrorRateLimiter[str]:
     )
 
 
-def test_each_error_has_its_delay() -> None:
+def test_delay_depends_on_error() -> None:
     limiter = by_error()
     errors = [
         TimeoutError(),
@@ -221,7 +221,7 @@ def test_each_error_has_its_delay() -> None:
     assert limiter.when("a") == 0.1
 
 
-def test_a_token_goes_back_only_where_it_is_sure_to_come_from() -> None:
+def test_token_is_refunded_only_to_its_known_source() -> None:
     first, second = bucket(1.0, 1), bucket(1.0, 1)
     limiter = ByErrorRateLimiter[str]([(TimeoutError, first), (ConflictError, 5.0)], default=second)
     assert limiter.when("a", error=TimeoutError()) == 0.0
@@ -234,6 +234,6 @@ def test_a_token_goes_back_only_where_it_is_sure_to_come_from() -> None:
     assert limiter.when("c") == 0.0
 
 
-def test_an_impossible_fixed_delay_is_refused() -> None:
+def test_invalid_fixed_delay_is_rejected() -> None:
     with pytest.raises(ValueError, check=having(argument="ItemFastSlowRateLimiter.fast_delay")):
         ByErrorRateLimiter[str]([(TimeoutError, -1.0)], default=ItemExponentialFailureRateLimiter())

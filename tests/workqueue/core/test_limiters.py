@@ -65,14 +65,14 @@ def test_exponential_never_overflows(base: float, longest: float) -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_exponential_refuses_what_is_no_delay(bad: float) -> None:
+def test_invalid_exponential_delays_are_rejected(bad: float) -> None:
     with pytest.raises(ValueError, check=having(argument="ItemExponentialFailureRateLimiter.base_delay")):
         ItemExponentialFailureRateLimiter(bad, 1.0)
     with pytest.raises(ValueError, check=having(argument="ItemExponentialFailureRateLimiter.max_delay")):
         ItemExponentialFailureRateLimiter(1.0, bad)
 
 
-def test_fast_slow_is_fast_for_a_number_of_tries() -> None:
+def test_fast_slow_is_fast_for_limited_attempts() -> None:
     limiter = ItemFastSlowRateLimiter(0.005, 10.0, max_fast_attempts=3)
     assert sequence(limiter, "one", 5) == [0.005, 0.005, 0.005, 10.0, 10.0]
     assert limiter.num_requeues("one") == 5
@@ -82,13 +82,13 @@ def test_fast_slow_is_fast_for_a_number_of_tries() -> None:
     assert sequence(limiter, "one", 1) == [0.005]
 
 
-def test_fast_slow_refuses_negative_numbers() -> None:
+def test_fast_slow_rejects_negative_numbers() -> None:
     for numbers in [(-1.0, 1.0, 1), (1.0, math.nan, 1), (1.0, 1.0, -1)]:
         with pytest.raises(ValueError, match="ItemFastSlowRateLimiter"):
             ItemFastSlowRateLimiter(numbers[0], numbers[1], max_fast_attempts=numbers[2])
 
 
-def test_bucket_lets_a_burst_through_and_then_its_rate() -> None:
+def test_bucket_allows_burst_and_then_rate() -> None:
     clock = Clock()
     limiter = BucketRateLimiter(clock=clock, qps=10.0, burst=3)
     assert sequence(limiter, "a", 5) == pytest.approx([0.0, 0.0, 0.0, 0.1, 0.2])
@@ -100,7 +100,7 @@ def test_bucket_lets_a_burst_through_and_then_its_rate() -> None:
     assert limiter.num_requeues("a") == 0
 
 
-def test_bucket_takes_tokens_back() -> None:
+def test_bucket_accepts_refunds() -> None:
     clock = Clock()
     limiter = BucketRateLimiter(clock=clock, qps=1.0, burst=2)
     for _ in range(1000):  # covered tokens, also long after they were taken
@@ -115,7 +115,7 @@ def test_bucket_takes_tokens_back() -> None:
     assert sequence(limiter, "a", 3) == pytest.approx([0.0, 0.0, 1.0], abs=0.01)  # never more than the burst
 
 
-def test_max_of_takes_the_longest_and_counts_everywhere() -> None:
+def test_max_of_returns_longest_delay_and_counts_in_all_limiters() -> None:
     fast = ItemFastSlowRateLimiter(0.005, 3.0, max_fast_attempts=3)
     exponential = ItemExponentialFailureRateLimiter(0.001, 1000.0)
     limiter = MaxOfRateLimiter[Hashable](fast, exponential)
@@ -129,7 +129,7 @@ def test_max_of_takes_the_longest_and_counts_everywhere() -> None:
         MaxOfRateLimiter[str]()
 
 
-def test_max_wait_bounds_the_limiter_behind_it() -> None:
+def test_max_wait_limits_wrapped_limiter() -> None:
     clock = Clock()
     limiter = WithMaxWaitRateLimiter(ItemExponentialFailureRateLimiter(0.001, 1000.0), max_delay=0.005)
     assert sequence(limiter, "one", 5) == [0.001, 0.002, 0.004, 0.005, 0.005]
@@ -147,7 +147,7 @@ def test_max_wait_bounds_the_limiter_behind_it() -> None:
             WithMaxWaitRateLimiter(bucket, max_delay=bad)
 
 
-def test_default_controller_limiter_has_upstreams_numbers() -> None:
+def test_default_controller_limiter_has_delays_of_client_go() -> None:
     clock = Clock()
     limiter = default_controller_rate_limiter(clock=clock)
     assert sequence(limiter, "a", 4) == [0.005, 0.01, 0.02, 0.04]
@@ -159,7 +159,7 @@ def test_default_controller_limiter_has_upstreams_numbers() -> None:
     assert limiter.num_requeues("a") == 4
 
 
-def test_an_error_may_be_named_everywhere() -> None:
+def test_all_limiters_accept_error() -> None:
     limiter = MaxOfRateLimiter[Hashable](
         ItemExponentialFailureRateLimiter(1.0),
         ItemFastSlowRateLimiter(1.0, 2.0, max_fast_attempts=1),
@@ -168,7 +168,7 @@ def test_an_error_may_be_named_everywhere() -> None:
     assert limiter.when("a", error=KeyError("a")) == 1.0
 
 
-def test_what_gives_back_is_known() -> None:
+def test_refundable_limiters_are_recognized() -> None:
     assert isinstance(BucketRateLimiter(clock=Clock()), RefundableRateLimiter)
     assert not isinstance(ItemExponentialFailureRateLimiter(), RefundableRateLimiter)
 
@@ -204,7 +204,7 @@ def around(inner: Asked) -> list[RateLimiter[Hashable]]:
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_the_limiter_inside_hears_what_went_wrong(number: int) -> None:
+def test_wrapped_limiter_receives_error(number: int) -> None:
     inner = Asked()
     limiter, error = around(inner)[number], KeyError("x")
     limiter.when("a", error=error)
@@ -216,6 +216,6 @@ def test_the_limiter_inside_hears_what_went_wrong(number: int) -> None:
     assert inner.given_back == 1, "it was one limiter that was asked, however often"
 
 
-def test_what_is_refused_is_named() -> None:
+def test_negative_max_delay_is_rejected() -> None:
     with pytest.raises(ValueError, check=having(argument="WithMaxWaitRateLimiter.max_delay")):
         WithMaxWaitRateLimiter[Hashable](Asked(), max_delay=-1.0)

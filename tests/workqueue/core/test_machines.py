@@ -14,7 +14,7 @@ CHECK = settings(max_examples=30, stateful_step_count=40, derandomize=True, data
 
 
 @pytest.mark.parametrize("machine", [QueueMachine, RateLimitingMachine])
-def test_core_does_what_its_model_does(machine: type[RuleBasedStateMachine]) -> None:
+def test_core_matches_model(machine: type[RuleBasedStateMachine]) -> None:
     run_state_machine_as_test(machine, settings=CHECK)
 
 
@@ -24,7 +24,7 @@ def test_core_does_what_its_model_does(machine: type[RuleBasedStateMachine]) -> 
 # -- seeded bugs of delays and rate limits
 
 
-def test_facts_are_collected_only_if_somebody_observes() -> None:
+def test_facts_are_collected_only_with_observer() -> None:
     silent = QueueCore[str]()
     silent.add("a", 0.0)
     assert silent.take_facts() == []

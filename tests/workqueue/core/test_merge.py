@@ -19,7 +19,7 @@ def latest_of_each_kind(kept: tuple[object, ...], trigger: object) -> Sequence[o
     return [*(other for other in kept if str(other).split()[0] != kind), trigger]
 
 
-def test_a_merge_function_folds_triggers_and_the_rest_is_counted() -> None:
+def test_merge_function_reduces_triggers_and_counts_dropped() -> None:
     log = TriggerLog(merge=latest_of_each_kind)
     for trigger in ("add 1", "update 2", "update 3", "delete 4", "update 5"):
         log.add(trigger)
@@ -31,7 +31,7 @@ def test_a_merge_function_folds_triggers_and_the_rest_is_counted() -> None:
     ("answer", "snapshot", "dropped"),
     [((), (), 2), (("x",), ("x",), 1), (("x", "y"), ("x", "y"), 0), (("x", "y", "z"), ("x", "y"), 0)],
 )
-def test_kept_and_dropped_are_together_as_many_as_were_added(
+def test_kept_and_dropped_triggers_sum_to_added(
     answer: tuple[object, ...], snapshot: tuple[object, ...], dropped: int
 ) -> None:
     log = TriggerLog(merge=lambda kept, trigger: answer)
@@ -40,14 +40,14 @@ def test_kept_and_dropped_are_together_as_many_as_were_added(
     assert (log.kept, log.dropped) == (snapshot, dropped)
 
 
-def test_the_bound_holds_after_a_merge() -> None:
+def test_trigger_bound_applies_after_merge() -> None:
     log = TriggerLog(2, merge=lambda kept, trigger: (*kept, trigger))
     for trigger in range(5):
         log.add(trigger)
     assert (log.kept, log.dropped) == ((0, 4), 3)
 
 
-def test_triggers_are_merged_wherever_adds_meet() -> None:
+def test_triggers_are_merged_for_all_combined_adds() -> None:
     core = RateLimitingCore[str](limiter=ItemExponentialFailureRateLimiter(1.0), merge_triggers=latest_of_each_kind)
     core.add("a", 0.0, trigger="update 1")
     core.add("a", 0.0, trigger="update 2")
@@ -68,7 +68,7 @@ def test_triggers_are_merged_wherever_adds_meet() -> None:
     assert (run.triggers.kept, run.triggers.dropped) == (("update 5",), 4)
 
 
-def test_the_priority_is_the_highest_of_all_that_said_one() -> None:
+def test_priority_is_highest_specified_priority() -> None:
     low, nothing, high = TriggerLog(stated_priority=-100), TriggerLog(), TriggerLog(stated_priority=3)
     assert (low.priority, nothing.priority, high.priority) == (-100, 0, 3)
     nothing.extend(low)
@@ -79,7 +79,7 @@ def test_the_priority_is_the_highest_of_all_that_said_one() -> None:
     assert nothing.priority == 3
 
 
-def test_a_retry_keeps_its_priority_and_a_handlers_add_has_its_own() -> None:
+def test_retry_keeps_priority_and_other_add_has_its_own() -> None:
     core = RateLimitingCore[str](limiter=ItemExponentialFailureRateLimiter(1.0))
     core.add("a", 0.0, priority=-100)
     for now in (0.0, 1.0):
@@ -95,7 +95,7 @@ def test_a_retry_keeps_its_priority_and_a_handlers_add_has_its_own() -> None:
     assert run.triggers.priority == 0
 
 
-def test_adds_while_an_item_is_processed_do_not_touch_the_line() -> None:
+def test_adds_during_processing_do_not_change_order() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     core.get(0.0)

@@ -61,7 +61,7 @@ def explore(make_order: MakeOrder, alphabet: list[Step], length: int, *, ageing:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("make_order", "ageing", "fair", "alphabet", "length"), CASES.values(), ids=CASES)
-def test_the_bounds_hold_in_each_small_schedule(
+def test_order_bounds_hold_in_all_small_schedules(
     make_order: MakeOrder, ageing: bool, fair: bool, alphabet: list[Step], length: int
 ) -> None:
     explore(make_order, alphabet, length, ageing=ageing, fair=fair)
@@ -79,7 +79,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize(("make_order", "ageing", "fair", "alphabet", "length"), CASES.values(), ids=CASES)
-def test_the_bounds_hold_in_large_schedules(
+def test_order_bounds_hold_in_large_schedules(
     make_order: MakeOrder, ageing: bool, fair: bool, alphabet: list[Step], length: int
 ) -> None:
     @settings(max_examples=examples(150), derandomize=True, database=None)
@@ -96,7 +96,7 @@ def test_the_bounds_hold_in_large_schedules(
 # -- rules one by one
 
 
-def test_a_low_priority_waits_its_patience_and_no_longer() -> None:
+def test_low_priority_item_waits_at_most_its_aging_time() -> None:
     """One urgent item each second, for ever; the other one gets its turn after half a minute."""
     core = QueueCore[str](order=PriorityOrder[str]({0: 0.0, -100: 30.0}))
     core.add("patient", 0.0, priority=-100)
@@ -111,7 +111,7 @@ def test_a_low_priority_waits_its_patience_and_no_longer() -> None:
     pytest.fail("it starved")
 
 
-def test_one_busy_flow_delays_another_by_one_item() -> None:
+def test_busy_flow_delays_other_flow_by_one_item() -> None:
     core = QueueCore[str](order=FairOrder[str](by_namespace))
     for number in range(1000):
         core.add(f"busy/{number}", 0.0)
@@ -121,7 +121,7 @@ def test_one_busy_flow_delays_another_by_one_item() -> None:
     assert taken == ["busy/0", "quiet/0", "busy/1", "quiet/1"]
 
 
-def test_priorities_without_an_order_change_nothing() -> None:
+def test_priorities_without_order_are_ignored() -> None:
     core = QueueCore[str]()
     core.add("first", 0.0, priority=-100)
     core.add("second", 0.0, priority=100)
@@ -130,7 +130,7 @@ def test_priorities_without_an_order_change_nothing() -> None:
     assert run.item == "first"
 
 
-def test_the_highest_priority_of_all_adds_counts() -> None:
+def test_highest_priority_of_adds_counts() -> None:
     core = QueueCore[str](order=PriorityOrder[str]({0: 0.0, -100: 30.0}))
     core.add("a", 0.0, priority=-100)
     core.add("b", 1.0)
@@ -146,21 +146,21 @@ def test_the_highest_priority_of_all_adds_counts() -> None:
 
 
 @pytest.mark.parametrize(("priority", "seconds"), [(5, 0.0), (0, 0.0), (-1, 30.0), (-100, 30.0), (-101, 60.0)])
-def test_a_priority_that_is_not_listed_is_the_next_lower_one(priority: int, seconds: float) -> None:
+def test_unlisted_priority_uses_next_lower_priority(priority: int, seconds: float) -> None:
     assert Patience({0: 0.0, -100: 30.0, -200: 60.0}).of(priority) == seconds
 
 
-def test_below_the_lowest_priority_there_is_no_other_patience() -> None:
+def test_priority_below_lowest_uses_lowest() -> None:
     assert Patience({0: 1.0, -100: 30.0}).of(-(10**9)) == 30.0
 
 
 @pytest.mark.parametrize("seconds", [{}, {0: -1.0}, {0: math.nan}, {0: math.inf}, {0: 5.0, -100: 1.0}])
-def test_impossible_patience_is_refused(seconds: dict[int, float]) -> None:
+def test_invalid_priority_aging_is_rejected(seconds: dict[int, float]) -> None:
     with pytest.raises(ValueError, check=having(argument="QueueOptions.priority_aging")):
         Patience(seconds)
 
 
-def test_touching_again_and_again_does_not_fill_the_heap() -> None:
+def test_repeated_touch_does_not_grow_heap() -> None:
     order = PriorityOrder[int]({n: 20_000.0 - n for n in range(10_000)})
     order.push(-1, 0.0, priority=0)
     for priority in range(10_000):
@@ -179,14 +179,14 @@ class Named:
     ("item", "flow"),
     [("ns/a", "ns"), ("a", ""), ("ns/a/b", "ns"), (Named("ns"), "ns"), (Named(None), ""), (7, ""), (("ns", "a"), "")],
 )
-def test_the_default_flow_is_the_namespace(item: object, flow: str) -> None:
+def test_default_flow_is_namespace(item: object, flow: str) -> None:
     assert by_namespace(item) == flow
 
 
 @settings(derandomize=True, database=None)
 @example([0, 1, 0])
 @given(st.lists(st.integers(min_value=0, max_value=3), max_size=60))
-def test_one_priority_and_one_flow_are_first_come_first_served(numbers: list[int]) -> None:
+def test_orders_are_fifo_with_one_priority_and_flow(numbers: list[int]) -> None:
     """Each order does what the plain line does, when there is nothing to tell items apart by."""
     makers: list[Callable[[], QueueOrder[int]]] = [
         FirstInFirstOut[int],

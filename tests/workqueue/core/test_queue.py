@@ -29,7 +29,7 @@ def taken(core: QueueCore[str], now: float = 0.0) -> Run[str]:
     return run
 
 
-def test_items_come_in_the_order_of_their_first_add() -> None:
+def test_items_are_taken_in_order_of_first_add() -> None:
     core = QueueCore[str]()
     for item in "abcab":
         core.add(item, 0.0)
@@ -37,7 +37,7 @@ def test_items_come_in_the_order_of_their_first_add() -> None:
     assert core.get(0.0) is None
 
 
-def test_many_adds_are_one_run() -> None:
+def test_repeated_adds_are_one_run() -> None:
     core = QueueCore[str]()
     assert core.add("a", 0.0, trigger=0) is AddOutcome.QUEUED
     assert {core.add("a", 0.0, trigger=trigger) for trigger in range(1, 10)} == {AddOutcome.MERGED}
@@ -48,7 +48,7 @@ def test_many_adds_are_one_run() -> None:
     assert core.get(0.0) is None
 
 
-def test_many_adds_while_processing_are_one_more_run() -> None:
+def test_repeated_adds_during_processing_are_one_more_run() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0, trigger="before")
     run = taken(core)
@@ -62,7 +62,7 @@ def test_many_adds_while_processing_are_one_more_run() -> None:
     assert taken(core).triggers.kept == ("meanwhile", "meanwhile too")
 
 
-def test_an_item_added_while_processing_goes_to_the_end_of_the_line() -> None:
+def test_item_added_during_processing_goes_to_end_of_queue() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     taken(core)
@@ -72,7 +72,7 @@ def test_an_item_added_while_processing_goes_to_the_end_of_the_line() -> None:
     assert [taken(core).item, taken(core).item] == ["b", "a"]
 
 
-def test_done_without_get_is_refused_and_changes_nothing() -> None:
+def test_done_without_get_is_rejected_without_change() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     with pytest.raises(ValueError, check=having(argument="item of done()")):
@@ -84,7 +84,7 @@ def test_done_without_get_is_refused_and_changes_nothing() -> None:
     assert core.statistics(0.0).done == 1
 
 
-def test_a_run_that_is_over_cannot_end_the_next_one() -> None:
+def test_ended_run_cannot_end_next_run() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     first = taken(core)
@@ -97,7 +97,7 @@ def test_a_run_that_is_over_cannot_end_the_next_one() -> None:
     assert core.finish(first, 0.0, Failed(error)).error is error
 
 
-def test_a_failure_is_the_callers_when_there_is_no_limiter() -> None:
+def test_failure_without_limiter_is_unhandled() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     finished = core.finish(taken(core), 0.0, Failed(KeyError("x")))
@@ -106,7 +106,7 @@ def test_a_failure_is_the_callers_when_there_is_no_limiter() -> None:
     assert core.processing == 0
 
 
-def test_an_interrupted_run_is_put_back_with_its_triggers_in_front() -> None:
+def test_interrupted_run_is_put_back_with_its_triggers_first() -> None:
     core = QueueCore[str](max_triggers=3)
     for trigger in range(4):
         core.add("a", 0.0, trigger=trigger)
@@ -119,7 +119,7 @@ def test_an_interrupted_run_is_put_back_with_its_triggers_in_front() -> None:
     assert again.failures == 0
 
 
-def test_an_interrupted_run_after_shutdown_is_given_up_unless_the_item_comes_anyway() -> None:
+def test_interrupted_run_after_shutdown_is_dropped_unless_queued_again() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     core.add("b", 0.0)
@@ -132,7 +132,7 @@ def test_an_interrupted_run_after_shutdown_is_given_up_unless_the_item_comes_any
     assert core.statistics(0.0).ignored == 1
 
 
-def test_after_shutdown_adds_are_ignored_and_the_line_is_worked_off() -> None:
+def test_shutdown_ignores_adds_and_keeps_queued_items() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     core.shut_down()
@@ -144,7 +144,7 @@ def test_after_shutdown_adds_are_ignored_and_the_line_is_worked_off() -> None:
     assert core.get(0.0) is None
 
 
-def test_a_shut_down_queue_does_not_end_while_an_item_is_to_come_back() -> None:
+def test_queue_ends_after_postponed_items_are_taken() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     taken(core)
@@ -174,7 +174,7 @@ def test_drain_waits_for_queued_and_processed_items_until_a_plain_shutdown() -> 
     assert core.drain_over
 
 
-def test_latency_counts_from_the_first_add_and_duration_from_get() -> None:
+def test_latency_starts_at_first_add_and_duration_at_get() -> None:
     core = QueueCore[str](observed=True)
     core.add("a", 1.0)
     core.add("a", 3.0)
@@ -187,7 +187,7 @@ def test_latency_counts_from_the_first_add_and_duration_from_get() -> None:
     assert core.unfinished(12.0) == (1.5, 1.5)
 
 
-def test_an_unhashable_item_is_refused_and_changes_nothing() -> None:
+def test_unhashable_item_is_rejected_without_change() -> None:
     core = QueueCore[Hashable]()
     with pytest.raises(TypeError, match="unhashable"):
         core.add(cast("Hashable", [1]), 0.0)
@@ -195,14 +195,14 @@ def test_an_unhashable_item_is_refused_and_changes_nothing() -> None:
     assert core.statistics(0.0).adds == 0
 
 
-def test_a_plain_queue_has_no_rule_for_a_later_run() -> None:
+def test_plain_queue_ignores_requested_later_run() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     assert core.finish(taken(core), 0.0, Again(3.0)).fate is RunOutcome.FINISHED
     assert not core.can_delay
 
 
-def test_an_end_from_which_something_follows_is_not_made_at_once() -> None:
+def test_done_at_once_is_false_if_end_has_effects() -> None:
     observed = QueueCore[str](observed=True)
     observed.add("a", 0.0)
     observed.get(0.0)
@@ -221,6 +221,6 @@ def test_an_end_from_which_something_follows_is_not_made_at_once() -> None:
 
 @pytest.mark.parametrize("order", [None, FirstInFirstOut[str](), PriorityOrder[str]({0: 0.0})])
 @pytest.mark.parametrize("observed", [False, True])
-def test_only_facts_and_other_orders_ask_when_an_item_was_added(order: QueueOrder[str] | None, observed: bool) -> None:
+def test_add_time_is_needed_only_for_facts_and_priorities(order: QueueOrder[str] | None, observed: bool) -> None:
     core = QueueCore[str](order=order, observed=observed)
     assert core.dated == (observed or isinstance(order, PriorityOrder))

@@ -65,7 +65,7 @@ def taken(core: RateLimitingCore[str], now: float = 0.0) -> Run[str]:
     return run
 
 
-def test_delays_grow_with_each_failure_and_forget_begins_again() -> None:
+def test_delays_grow_with_failures_until_forget() -> None:
     core = RateLimitingCore[str](limiter=ItemExponentialFailureRateLimiter(0.001, 1.0))
     now = 0.0
     core.add("a", now)
@@ -84,7 +84,7 @@ def test_delays_grow_with_each_failure_and_forget_begins_again() -> None:
     assert taken(core, now).failures == 0
 
 
-def test_triggers_are_kept_over_retries_until_success() -> None:
+def test_triggers_survive_retries_until_success() -> None:
     core, _ = core_with(1.0)
     core.add("a", 0.0, trigger="first")
     core.finish(taken(core), 0.0, Failed(ERROR))
@@ -100,7 +100,7 @@ def test_triggers_are_kept_over_retries_until_success() -> None:
     assert taken(core).triggers.kept == ("third",)
 
 
-def test_plain_calls_of_a_worker_do_the_same() -> None:
+def test_plain_calls_keep_triggers_and_failures() -> None:
     core, limiter = core_with(1.0)
     core.add("a", 0.0, trigger="first")
     taken(core)
@@ -118,7 +118,7 @@ def test_plain_calls_of_a_worker_do_the_same() -> None:
     assert limiter.errors == [ERROR]
 
 
-def test_a_handlers_add_while_the_item_is_processed_is_no_failure() -> None:
+def test_add_during_processing_is_not_failure() -> None:
     core, _ = core_with(1.0)
     core.add("a", 0.0, trigger="run")
     run = taken(core)
@@ -129,7 +129,7 @@ def test_a_handlers_add_while_the_item_is_processed_is_no_failure() -> None:
     assert (run.triggers.kept, run.failures) == (("event",), 0)
 
 
-def test_an_item_in_line_needs_no_rate_limited_run_and_its_token_goes_back() -> None:
+def test_rate_limited_add_of_queued_item_refunds_token() -> None:
     core, limiter = core_with(1.0)
     core.add("a", 0.0, trigger=1)
     for trigger in (2, 3):
@@ -139,7 +139,7 @@ def test_an_item_in_line_needs_no_rate_limited_run_and_its_token_goes_back() -> 
     assert taken(core).triggers.kept == (1, 2, 3)
 
 
-def test_a_delayed_item_gives_the_token_back_that_is_not_needed() -> None:
+def test_rate_limited_add_of_delayed_item_refunds_token() -> None:
     core, limiter = core_with(5.0)
     core.add_rate_limited("a", 0.0, trigger=1)
     for _ in range(100):
@@ -153,7 +153,7 @@ def test_a_delayed_item_gives_the_token_back_that_is_not_needed() -> None:
     assert core.next_due_at() == 1.5
 
 
-def test_a_token_goes_back_when_its_delay_is_cancelled_or_ends_in_a_merge() -> None:
+def test_token_is_refunded_if_delay_is_canceled_or_merged() -> None:
     core, limiter = core_with(5.0)
     core.add_rate_limited("a", 0.0)
     core.cancel_delayed("a")
@@ -168,7 +168,7 @@ def test_a_token_goes_back_when_its_delay_is_cancelled_or_ends_in_a_merge() -> N
 
 
 @pytest.mark.nightly
-def test_thousands_of_needless_adds_do_not_cost_the_next_one_hours() -> None:
+def test_redundant_adds_do_not_delay_next_item() -> None:
     """kubernetes issue 104554: a storm of adds that make no difference."""
     now = 0.0
     core = RateLimitingCore[str](limiter=default_controller_rate_limiter(clock=lambda: now))
@@ -179,7 +179,7 @@ def test_thousands_of_needless_adds_do_not_cost_the_next_one_hours() -> None:
     assert core.next_due_at() == 0.005
 
 
-def test_a_failure_is_counted_once_however_often_its_retry_is_asked_for() -> None:
+def test_failure_with_repeated_retry_requests_counts_once() -> None:
     core, limiter = core_with(1.0)
     core.add("a", 0.0, trigger="t")
     run = taken(core)
@@ -193,7 +193,7 @@ def test_a_failure_is_counted_once_however_often_its_retry_is_asked_for() -> Non
 
 
 @pytest.mark.parametrize("ending", [Interrupted(), Again(1.0)])
-def test_a_worker_that_asked_for_a_retry_hands_its_triggers_on_once(ending: Interrupted | Again) -> None:
+def test_requested_retry_gets_triggers_once(ending: Interrupted | Again) -> None:
     core, _ = core_with(1.0)
     core.add("a", 0.0, trigger="t")
     run = taken(core)
@@ -204,7 +204,7 @@ def test_a_worker_that_asked_for_a_retry_hands_its_triggers_on_once(ending: Inte
     assert len(core) == 0
 
 
-def test_after_shutdown_nothing_is_asked_and_what_failed_is_given_up() -> None:
+def test_failure_after_shutdown_is_dropped_without_limiter() -> None:
     core, limiter = core_with(1.0)
     core.add("a", 0.0)
     core.add("b", 0.0, trigger="old")
@@ -222,7 +222,7 @@ def test_after_shutdown_nothing_is_asked_and_what_failed_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("answer", [math.nan, math.inf])
-def test_an_impossible_answer_of_a_limiter_is_refused_but_costs_no_item(answer: float) -> None:
+def test_invalid_delay_of_limiter_is_rejected_without_losing_item(answer: float) -> None:
     core, _ = core_with(answer)
     with pytest.raises(ValueError, check=having(argument="delay")):
         core.add_rate_limited("a", 0.0, trigger="t")
@@ -235,7 +235,7 @@ def test_an_impossible_answer_of_a_limiter_is_refused_but_costs_no_item(answer: 
     assert (run.triggers.kept, run.failures) == (("t",), 1)
 
 
-def test_a_broken_limiter_costs_no_item() -> None:
+def test_broken_limiter_loses_no_item() -> None:
     core = RateLimitingCore[str](limiter=BrokenLimiter())
     core.add("a", 0.0)
     finished = core.finish(taken(core), 0.0, Failed(ERROR))
@@ -248,7 +248,7 @@ def test_a_broken_limiter_costs_no_item() -> None:
     assert core.processing == 0
 
 
-def test_a_negative_answer_means_now() -> None:
+def test_negative_delay_of_limiter_means_immediately() -> None:
     core, _ = core_with(-3.0)
     assert core.add_rate_limited("a", 0.0) is AddOutcome.QUEUED
     finished = core.finish(taken(core), 0.0, Failed(ERROR))
@@ -256,7 +256,7 @@ def test_a_negative_answer_means_now() -> None:
     assert len(core) == 1
 
 
-def test_a_rate_limited_add_of_what_is_in_line_counts_as_merged() -> None:
+def test_rate_limited_add_of_queued_item_counts_as_merged() -> None:
     core, _ = core_with(1.0)
     core.add("a", 0.0)
     core.add_rate_limited("a", 0.0, trigger="again")
@@ -265,7 +265,7 @@ def test_a_rate_limited_add_of_what_is_in_line_counts_as_merged() -> None:
     assert (seen.adds, seen.merged, seen.retries, seen.ignored) == (1, 2, 2, 0)
 
 
-def test_a_rate_limited_add_after_shutdown_counts_as_ignored() -> None:
+def test_rate_limited_add_after_shutdown_counts_as_ignored() -> None:
     core, _ = core_with(1.0)
     core.shut_down()
     assert core.add_rate_limited("a", 0.0) is AddOutcome.IGNORED
@@ -295,7 +295,7 @@ def failed(core: RateLimitingCore[str], *during: str, error: Exception = ERROR) 
     return core.finish(run, 0.0, Failed(error)).fate
 
 
-def test_echo_waits_for_the_retry_whether_it_comes_before_or_after_the_end_of_the_run() -> None:
+def test_echo_waits_for_retry_before_or_after_end_of_run() -> None:
     core, limiter = echoing()
     assert failed(core, "echo 1") is RunOutcome.RETRIED
     assert core.add("a", 1.0, trigger="echo 2") is AddOutcome.MERGED
@@ -305,7 +305,7 @@ def test_echo_waits_for_the_retry_whether_it_comes_before_or_after_the_end_of_th
     assert (run.triggers.kept, run.failures) == (("t", "echo 1", "echo 2"), 1)
 
 
-def test_other_trigger_runs_at_once_with_echoes_before_or_after_it() -> None:
+def test_other_trigger_runs_immediately_together_with_echoes() -> None:
     for during in (("echo", "news"), ("news", "echo")):
         core, limiter = echoing()
         failed(core, *during)
@@ -316,13 +316,13 @@ def test_other_trigger_runs_at_once_with_echoes_before_or_after_it() -> None:
     assert core.add("a", 1.0) is AddOutcome.MERGED
 
 
-def test_add_without_a_trigger_is_no_echo() -> None:
+def test_add_without_trigger_is_not_echo() -> None:
     core, _ = echoing()
     failed(core, "echo")
     assert core.add("a", 1.0) is AddOutcome.QUEUED
 
 
-def test_many_echoes_are_judged_although_few_are_kept() -> None:
+def test_echoes_beyond_trigger_bound_are_recognized() -> None:
     core, _ = echoing(max_triggers=4)
     assert failed(core, *(f"echo {number}" for number in range(200))) is RunOutcome.RETRIED
     assert len(core) == 0
@@ -333,7 +333,7 @@ def test_many_echoes_are_judged_although_few_are_kept() -> None:
     assert len(core) == 1
 
 
-def test_run_gets_as_many_triggers_as_the_bound_allows_after_a_run_that_went_well() -> None:
+def test_triggers_are_bounded_after_successful_run() -> None:
     core, _ = echoing(max_triggers=4)
     core.add("a", 0.0, trigger="t")
     run = taken(core)
@@ -344,7 +344,7 @@ def test_run_gets_as_many_triggers_as_the_bound_allows_after_a_run_that_went_wel
     assert (run.triggers.kept, run.triggers.dropped) == (("echo 0", "echo 1", "echo 8", "echo 9"), 6)
 
 
-def test_echo_neither_prevents_parking_nor_ends_it() -> None:
+def test_echo_does_not_affect_parking() -> None:
     core, _ = echoing()
     assert failed(core, "echo 1", error=TerminalError("for good")) is RunOutcome.PARKED
     assert core.add("a", 1.0, trigger="echo 2") is AddOutcome.MERGED
@@ -355,14 +355,14 @@ def test_echo_neither_prevents_parking_nor_ends_it() -> None:
     assert not core.dead_letters()
 
 
-def test_item_that_fails_and_has_no_retry_ahead_runs_by_an_echo() -> None:
+def test_echo_queues_failed_item_without_pending_retry() -> None:
     core, _ = echoing()
     failed(core)
     core.cancel_delayed("a")
     assert core.add("a", 1.0, trigger="echo") is AddOutcome.QUEUED
 
 
-def test_echo_of_a_run_that_succeeded_runs_at_once() -> None:
+def test_echo_of_successful_run_is_queued_immediately() -> None:
     core, _ = echoing()
     failed(core)
     core.promote(60.0)

@@ -36,7 +36,7 @@ def test_first_and_latest_triggers_are_kept(bound: int, count: int, expected: tu
     assert len(log) == len(expected)
 
 
-def test_no_trigger_leaves_no_trace() -> None:
+def test_missing_trigger_is_not_stored() -> None:
     log = TriggerLog(1)
     log.add(None)
     log.add(None)
@@ -44,7 +44,7 @@ def test_no_trigger_leaves_no_trace() -> None:
     assert repr(log) == "<TriggerLog of 0, 0 dropped>"
 
 
-def test_snapshot_and_copy_stay_as_they_are() -> None:
+def test_snapshot_and_copy_are_independent() -> None:
     log = log_of([1, 2], 4)
     snapshot, copy = log.kept, log.copy()
     log.add(3)
@@ -61,7 +61,7 @@ def test_merging_bounded_logs_equals_bounding_merged_triggers(parts: list[list[i
     assert log.dropped == dropped(everything, bound)
 
 
-def test_sixteen_triggers_are_kept_unless_it_is_said_otherwise() -> None:
+def test_sixteen_triggers_are_stored_by_default() -> None:
     log = TriggerLog()
     for number in range(17):
         log.add(number)

@@ -96,7 +96,7 @@ HISTORIES: dict[type, list[Step]] = {
 
 
 @pytest.mark.parametrize("mutant", HISTORIES)
-def test_seeded_bugs_are_found(mutant: type) -> None:
+def test_seeded_bugs_are_detected(mutant: type) -> None:
     show_the_bug(make_machine(FaultBook), make_machine(mutant), HISTORIES[mutant])
 
 
@@ -112,5 +112,5 @@ TROUBLES = [
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_seeded_bugs_of_an_open_watch_are_found(trouble: type[WatchTrouble]) -> None:
+def test_seeded_bugs_of_open_watch_are_detected(trouble: type[WatchTrouble]) -> None:
     assert history_of(trouble()) != [*HISTORY, WatchFate.SEND]

@@ -50,5 +50,5 @@ HISTORIES: dict[type[DictionaryTraining], list[Step]] = {
 
 
 @pytest.mark.parametrize("mutant", HISTORIES)
-def test_the_machine_catches(mutant: type[DictionaryTraining]) -> None:
+def test_machine_detects_seeded_bug(mutant: type[DictionaryTraining]) -> None:
     show_the_bug(SOUND, make_machine(lambda: mutant(OPTIONS)), HISTORIES[mutant])

@@ -29,7 +29,7 @@ KeepsWhatIsGone = edited(
 
 
 @pytest.mark.parametrize("kind", [TellsAllAsNew, KeepsWhatIsGone])
-def test_a_seeded_bug_is_found(kind: type[ListProcessing[Resource]]) -> None:
+def test_seeded_bug_is_detected(kind: type[ListProcessing[Resource]]) -> None:
     known, listed = pods({"a": (1, "n1"), "b": (1, "n2")}), pods({"a": (2, "n2")})
     with pytest.raises(AssertionError):
         check(known, listed, kind)

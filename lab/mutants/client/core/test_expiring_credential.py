@@ -22,7 +22,7 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_the_machine_sees_seeded_bugs(mutant: type[ExpiringCredential]) -> None:
+def test_machine_detects_seeded_bugs(mutant: type[ExpiringCredential]) -> None:
     class Mutated(Machine):
         make = mutant
 

@@ -28,6 +28,6 @@ BUGS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_each_seeded_bug_is_seen(bug: str) -> None:
+def test_each_seeded_bug_is_detected(bug: str) -> None:
     mutant = edited("Mutant", AnswerReader, *BUGS[bug], what=bug)
     assert [*differences(mutant)], bug

@@ -38,7 +38,7 @@ def is_right(splitter: ListSplitter[Resource], body: bytes) -> bool:
         return False
 
 
-def test_a_border_without_a_proof_would_lose_objects() -> None:
+def test_unverified_boundary_loses_objects() -> None:
     plain = body_of(["x" * 40] * 6, custom=False, metadata_last=False, indent=None)
     assert is_right(TrustsEachBorder(kinds.POD, step=64), plain), "it works where nothing looks like a border"
     claims = [{"metadata": {"name": "c"}, "x": 1}, {"metadata": {"name": "d"}, "x": 2}]

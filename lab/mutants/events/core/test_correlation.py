@@ -23,7 +23,7 @@ NeverForgetsMessages = edited(
 
 
 @pytest.mark.parametrize("bug", [ForgetsTheFirst, NeverForgetsMessages])
-def test_the_model_catches_a_seeded_bug(bug: Callable[[CorrelatorOptions], EventCorrelator]) -> None:
+def test_model_detects_seeded_bug(bug: Callable[[CorrelatorOptions], EventCorrelator]) -> None:
     history: list[Happening] = [("a", "x", 0.0), ("a", "y", 1.0), ("a", "z", 16.0), ("a", "z", 8.0), ("a", "z", 16.0)]
     assert run(EventCorrelator(OPTIONS), history) == judged(history)
     assert run(bug(OPTIONS), history) != judged(history)

@@ -43,7 +43,7 @@ WaitsTheWholeDelayFirst = edited("WaitsTheWholeDelayFirst", Delivery, ("(random 
         (WaitsTheWholeDelayFirst, ["lost"]),
     ],
 )
-def test_the_model_catches_a_seeded_bug(bug: Callable[..., Delivery], answers: list[str]) -> None:
+def test_model_detects_seeded_bug(bug: Callable[..., Delivery], answers: list[str]) -> None:
     right = expected(answers, is_update=True, api=EventApi.CORE_V1, tries=4)
     assert told(make(is_update=True, max_tries=4), answers) == right
     assert told(bug(is_update=True, max_tries=4, retry_delay=10.0), answers) != right

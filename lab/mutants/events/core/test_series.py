@@ -76,6 +76,6 @@ CROWDED: list[Step] = [("a", 0.0), ("a", 0.0), ("a", 0.0), ("b", 0.0), ("c", 0.0
         (EndsWhatStillRepeats, LATE),
     ],
 )
-def test_the_model_catches_a_seeded_bug(bug: Callable[[SeriesOptions], EventSeriesCache], history: list[Step]) -> None:
+def test_model_detects_seeded_bug(bug: Callable[[SeriesOptions], EventSeriesCache], history: list[Step]) -> None:
     assert agrees(EventSeriesCache(OPTIONS), history)
     assert not agrees(bug(OPTIONS), history)

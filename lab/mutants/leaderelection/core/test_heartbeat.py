@@ -15,5 +15,5 @@ NeverSilent = edited(
 )
 
 
-def test_the_model_finds_a_seeded_bug() -> None:
+def test_model_detects_seeded_bug() -> None:
     assert not is_right(NeverSilent(0.0, interval=2.0, deadline=10.0), [(0.0, False), (12.0, True)])

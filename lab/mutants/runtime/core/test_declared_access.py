@@ -22,6 +22,6 @@ THERE = "            if _EVERYWHERE in places or place in places or (places and 
         ("(kind.group, resource, asked)", '("", resource, asked)'),
     ],
 )
-def test_a_seeded_bug_is_seen(was: str, is_now: str) -> None:
+def test_seeded_bug_is_detected(was: str, is_now: str) -> None:
     wrong = edited("Wrong", DeclaredAccess, (was, is_now))
     assert differences(wrong)

@@ -67,6 +67,6 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_the_walk_finds_seeded_bugs(mutant: type[FinalizerRun]) -> None:
+def test_walk_detects_seeded_bugs(mutant: type[FinalizerRun]) -> None:
     with pytest.raises(AssertionError):
         explore(mutant)

@@ -20,7 +20,7 @@ LooksEachTime = edited("LooksEachTime", HotLoops, ("last.marked = False", "pass"
 
 
 @pytest.mark.parametrize("mutant", [LooksAtItsOwnEcho, LooksEachTime])
-def test_looks_at_the_wrong_time_or_without_bound_are_seen(mutant: type[HotLoops]) -> None:
+def test_seeded_bugs_of_reads_are_detected(mutant: type[HotLoops]) -> None:
     loops = mutant(HotLoopOptions(threshold=4, window=2.6, min_interval=1.0, max_interval=8.0, reset_after=20.0))
     assert drive_fight_with_looks(loops, seen=None)[1] != [4]
 
@@ -65,6 +65,6 @@ TakesEveryForeignWriteForAFight = edited(
         TakesEveryForeignWriteForAFight,
     ],
 )
-def test_seeded_bugs_are_found(mutant: type[HotLoops]) -> None:
+def test_seeded_bugs_are_detected(mutant: type[HotLoops]) -> None:
     with pytest.raises(AssertionError):
         check(mutant, 300)

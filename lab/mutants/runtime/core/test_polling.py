@@ -21,7 +21,7 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_the_model_finds_seeded_bugs(mutant: type[Polled]) -> None:
+def test_model_detects_seeded_bugs(mutant: type[Polled]) -> None:
     check(Polled(), SEEDED)
     with pytest.raises(AssertionError):
         check(mutant(), SEEDED)

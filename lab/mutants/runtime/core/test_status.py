@@ -33,7 +33,7 @@ SEEDED = [
 
 
 @pytest.mark.parametrize(("standing", "wrong"), SEEDED)
-def test_a_seeded_bug_is_found(standing: str, wrong: str) -> None:
+def test_seeded_bug_is_detected(standing: str, wrong: str) -> None:
     broken = edited_module(core, (standing, wrong))
     try:
         assert all_faults(broken, first=True)

@@ -36,6 +36,6 @@ def bugs() -> Iterator[tuple[str, type[Tracking]]]:
 
 
 @pytest.mark.parametrize(("what", "mutant"), [*bugs()])
-def test_a_seeded_bug_is_found(what: str, mutant: type[Tracking]) -> None:
+def test_seeded_bug_is_detected(what: str, mutant: type[Tracking]) -> None:
     with pytest.raises((AssertionError, KeyError)):
         explore(mutant)

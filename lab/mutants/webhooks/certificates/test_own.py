@@ -20,7 +20,7 @@ def untested(target: WebhookTarget, obj: Mapping[str, Any], certificates: Sequen
     return bundle_patch(target, obj, certificates)[1:]
 
 
-async def test_seeded_late_writes_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_seeded_late_writes_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     edit = ('fields["data"] = data', 'fields["data"] = data; del fields["metadata"]["resourceVersion"]')
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         await check_late_writes(edited("WritesWhateverIsThere", AuthoritySecret, edit))

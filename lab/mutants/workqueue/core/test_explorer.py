@@ -59,7 +59,7 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize("bug", MUTANTS)
-def test_the_explorer_sees_a_seeded_bug(bug: type[RateLimitingCore[str]]) -> None:
+def test_explorer_detects_seeded_bug(bug: type[RateLimitingCore[str]]) -> None:
     with pytest.raises(AssertionError) as caught:
         explore(bug)
     assert caught.value.__notes__

@@ -123,7 +123,7 @@ RATE_LIMITING_BUGS = [
 
 
 @pytest.mark.parametrize("bug", QUEUE_BUGS)
-def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> None:
+def test_machine_detects_seeded_bug_of_queue(bug: type[QueueCore[str]]) -> None:
     class Mutant(QueueMachine):
         core_type = bug
 
@@ -132,7 +132,7 @@ def test_machine_sees_a_seeded_bug_of_the_queue(bug: type[QueueCore[str]]) -> No
 
 
 @pytest.mark.parametrize("bug", RATE_LIMITING_BUGS)
-def test_machine_sees_a_seeded_bug_of_rate_limiting(bug: type[RateLimitingCore[str]]) -> None:
+def test_machine_detects_seeded_bug_of_rate_limiting(bug: type[RateLimitingCore[str]]) -> None:
     class Mutant(RateLimitingMachine):
         limited_type = bug
 

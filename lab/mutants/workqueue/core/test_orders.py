@@ -83,7 +83,7 @@ MUTANTS: list[tuple[MakeOrder, bool, bool, str]] = [
 
 
 @pytest.mark.parametrize(("make_order", "ageing", "fair", "case"), MUTANTS)
-def test_the_explorer_sees_a_seeded_bug(make_order: MakeOrder, ageing: bool, fair: bool, case: str) -> None:
+def test_explorer_detects_seeded_bug(make_order: MakeOrder, ageing: bool, fair: bool, case: str) -> None:
     *_, alphabet, length = CASES[case]
     with pytest.raises((AssertionError, StopIteration, IndexError)):
         explore(make_order, alphabet, length, ageing=ageing, fair=fair)

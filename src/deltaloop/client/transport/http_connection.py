@@ -57,6 +57,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         error: Error that ended the connection or the request.
         until: Deadline of the request, infinite without a timeout.
         asked: Future of the response until it arrives.
+        consume: Function called when data of a stream arrive while a task waits in ``read``. It takes the data with
+            ``taken``, or returns False to wake the task.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self.reader: AnswerReader = AnswerReader()
         self.error: Exception | None = None
         self.until: float = math.inf
+        self.consume: Callable[[], bool] | None = None
         self._loop = loop
         self._clock, self._keep, self._tell_lost = clock, keep, lost
         self._feed = self.reader.feed
@@ -152,7 +155,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._size += nbytes
         answer = self.asked
         if answer is None:
-            self._wake()
+            if self._waiter is None or self._waiter.done() or self.consume is None or not self.consume():
+                self._wake()
             if self._size > READ_BUFFER and not self.reader.complete and not self._is_paused:
                 self._is_paused = True
                 self.transport.pause_reading()
@@ -277,31 +281,36 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self.asked is answer or (not answer.cancelled() and answer.result() is None):
             self.abort()
 
-    async def read(self) -> bytes:
-        """Return the received part of a stream, or empty bytes at its end, or raise its error.
+    async def read(self) -> bytes | None:
+        """Return the received part of a stream, or None at its end, or raise its error.
 
-        Canceling loses no data.
+        The part can be empty, for example if ``consume`` took the data. Canceling loses no data.
         """
         reader = self.reader
-        while not reader.pieces:
-            if reader.complete:
-                return b""
-            if self.error is not None:
-                raise self.error
+        if not (reader.pieces or reader.complete or self.error):
             self._waiter = asyncio.Future(loop=self._loop)
             try:
                 await self._waiter
             finally:
                 self._waiter = None
+        if not reader.pieces:
+            if reader.complete:
+                return None
+            if self.error is not None:
+                raise self.error
+        return self.taken()
+
+    def taken(self) -> bytes:
+        """Return the received part of a stream without waiting."""
         self._size = 0
         if self._is_paused:
             self._is_paused = False
             self.transport.resume_reading()
-        return reader.taken()
+        return self.reader.taken()
 
     def finish(self) -> None:
         """End a stream, and keep the connection if the response was read completely."""
-        reader = self.reader
+        reader, self.consume = self.reader, None
         usable = reader.complete and reader.keeps_alive and not reader.pieces and not self._sends
         if usable and self._pool is not None and self.error is None and not self._lost:
             self._keep(self, self._pool)

@@ -543,6 +543,8 @@ class _Body:
                         return piece
                     self._pieces, self._gave = None, False
                 data = await connection.read()
+                if data == b"":
+                    return data
                 if data and not connection.reader.encoding:
                     self._size += len(data)
                     if self._limit is not None and self._size > self._limit:
@@ -561,6 +563,16 @@ class _Body:
         else:
             raise StopAsyncIteration
         raise failure
+
+    def on_arrival(self, consume: Callable[[], bool]) -> None:
+        if self._connection is not None:
+            self._connection.consume = consume
+
+    def take(self) -> bytes | None:
+        connection = self._connection
+        if connection is None or connection.reader.complete or connection.reader.encoding or self._limit is not None:
+            return None
+        return connection.taken()
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

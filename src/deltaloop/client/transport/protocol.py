@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Any, Protocol, final
+from typing import Any, Protocol, final, runtime_checkable
 
 import msgspec
 
@@ -128,6 +128,22 @@ class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"<StreamResponse {self.status} {self.headers}>"
+
+
+@runtime_checkable
+class ArrivingChunks(Protocol):
+    """Chunks of a stream that can also be taken when they arrive."""
+
+    def on_arrival(self, consume: Callable[[], bool]) -> None:
+        """Call a function when data arrive while a task waits for a chunk.
+
+        The function takes the data with ``take``, or returns False to wake the task.
+        """
+        ...
+
+    def take(self) -> bytes | None:
+        """Return the received data without waiting, or None if only a waiting task can process it."""
+        ...
 
 
 class Transport(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, final
 
@@ -21,6 +21,7 @@ from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongE
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import ResponseTooLargeError, StreamEndedError
 from deltaloop.client.options import WarningHandler
+from deltaloop.client.transport.protocol import ArrivingChunks
 from deltaloop.client.transport.sender import RequestSender
 
 _LIMITS: Final = WatchLimitOptions()
@@ -86,9 +87,14 @@ class _ReadLimit:
     def begin(self, ends_at: float | None) -> None:
         """Start a read of the current task, and cancel it at this event loop time. None means never."""
         self.task = task = asyncio.current_task()
-        self._ends_at, self._expired = ends_at, False
+        self._expired = False
         if task is not None:
             self._canceling = task.cancelling()
+        self.extend(ends_at)
+
+    def extend(self, ends_at: float | None) -> None:
+        """Change the deadline of the current read."""
+        self._ends_at = ends_at
         timer = self._timer
         if ends_at is not None and (timer is None or timer.when() > ends_at):
             self._arm(ends_at)
@@ -125,6 +131,10 @@ class WatchStream:
     Iteration ends when the server ends the stream between two events. It raises ``ApiError`` for an ERROR event,
     ``MalformedEventError`` for an invalid line, and ``StreamEndedError`` if the stream breaks or a limit expires.
     Earlier events are delivered first. After the end, no further events are delivered. Canceling a read loses no event.
+
+    Attributes:
+        consume: Function called when events arrive while a task waits in ``batch``. It takes them with ``received``, or
+            returns False to leave the rest to the task. The next read raises its exception.
     """
 
     def __init__(
@@ -151,6 +161,10 @@ class WatchStream:
         self._limit = _ReadLimit()
         self._failure: Exception | None = None  # raised by the next read
         self._ended = False
+        self.consume: Callable[[], bool] | None = None
+        self._arriving = chunks if isinstance(chunks, ArrivingChunks) else None
+        if self._arriving is not None:
+            self._arriving.on_arrival(self._arrived)
 
     @property
     def last_byte_at(self) -> float:
@@ -169,8 +183,9 @@ class WatchStream:
         return self
 
     async def __anext__(self) -> WatchEvent:
-        while not (events := self._decoded(1)):
+        while not (events := self.received(1)):
             if self._ended:
+                self._raise_failure()
                 raise StopAsyncIteration
             await self._read()
         return events[0]
@@ -180,16 +195,35 @@ class WatchStream:
 
         It raises the same errors as iteration, after earlier events.
         """
-        while not (events := self._decoded(_LARGEST_BATCH)):
+        while not (events := self.received()):
             if self._ended:
+                self._raise_failure()
                 break
             await self._read()
         return events
 
-    def _decoded(self, limit: int) -> list[WatchEvent]:
+    def _raise_failure(self) -> None:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+
+    def _arrived(self) -> bool:
+        """Pass received data on while a task waits for them, or return False to wake the task."""
+        if self.consume is None or self._arriving is None or (chunk := self._arriving.take()) is None:
+            return False
+        limits = self._limits
+        limits.saw_bytes(self._clock())
+        self._framer.push(chunk)
+        try:
+            consumed = self.consume()
+        except Exception as error:  # noqa: BLE001 - raised by the task's read
+            self._ended, self._failure, consumed = True, error, False
+            self._framer = LineFramer()
+        self._limit.extend(limits.give_up_at())
+        return consumed and not self._ended
+
+    def received(self, limit: int = _LARGEST_BATCH) -> list[WatchEvent]:
+        """Return received events without waiting. ``batch`` raises the error after the last one."""
         find, resource_type, metadata_only = self._framer.find, self._resource_type, self._metadata_only
         decode, drops = decode_watch_event_in, self._drop_managed_fields
         events: list[WatchEvent] = []
@@ -199,8 +233,6 @@ class WatchStream:
             except LineTooLongError:
                 self._ended = True
                 self._framer = LineFramer()
-                if not events:
-                    raise self._oversized() from None
                 self._failure = self._oversized()
                 break
             if found is None:
@@ -214,11 +246,9 @@ class WatchStream:
                     from deltaloop.client.core.metadata_only import metadata_of
 
                     event = WatchEvent(event.type, metadata_of(event.object))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - raised by the read after the earlier events
                 self._ended = True
                 self._framer = LineFramer()
-                if not events:
-                    raise
                 self._failure = error
                 break
             if event.type is _BOOKMARK:

@@ -35,7 +35,14 @@ from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_by_both, changed_paths, show_changes
+from deltaloop.runtime.core.own_writes import (
+    OwnWrite,
+    PathParts,
+    changed_by_both,
+    changed_paths,
+    is_same_status,
+    show_changes,
+)
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
@@ -315,6 +322,8 @@ class HotLoops:
             contested: tuple[PathParts, ...] = (_UID,) if again else ()
         elif last.uid != write.uid or write.before.resource_version == last.version:
             contested = ()
+        elif write.subresource == "status" and is_same_status(last.after, write.before):
+            contested = ()  # usual: the other writer changed the spec, which this write cannot change
         else:
             states = (last.after, write.before, write.after)
             recent = last.suspected is not None and now - last.suspected[0] <= self._options.window

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 
 from deltaloop.api.redaction import redact
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import DECODE_ERRORS, Resource
 
 MOST_PATHS: Final = 20
 _VALUE_LENGTH: Final = 60
@@ -22,6 +22,13 @@ _BY_ITSELF: Final = ("resourceVersion", "generation", "managedFields")
 _MISSING: Final = object()
 
 PathParts: TypeAlias = tuple[str | int, ...]
+
+
+class _WithStatus(msgspec.Struct, gc=False):
+    status: Any = None
+
+
+_decode_status: Final = msgspec.json.Decoder(_WithStatus).decode
 
 
 class OwnWrite(msgspec.Struct, gc=False):
@@ -87,6 +94,20 @@ def changed_by_both(after_last: Resource | None, before: Resource, after: Resour
             third.pop(path, None)
     theirs = _changed(first, second, MOST_PATHS)
     return tuple(path for path in _changed(second, third, MOST_PATHS) if path in theirs) if theirs else ()
+
+
+def is_same_status(before: Resource | None, after: Resource) -> bool:
+    """Return whether both states have the same status; False if a state is missing or invalid."""
+    try:
+        return before is not None and status_of(before) == status_of(after)
+    except DECODE_ERRORS:
+        return False
+
+
+def status_of(obj: Resource) -> object:
+    """Return the status without decoding other fields, or raise one of ``DECODE_ERRORS``."""
+    fields = obj._fields  # most reconciles have read a field
+    return _decode_status(obj.raw).status if fields is None else fields.get("status")
 
 
 def _fields(obj: Resource) -> dict[PathParts, object]:

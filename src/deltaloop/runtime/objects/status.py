@@ -27,6 +27,7 @@ from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import PatchType
 from deltaloop.client.verbs.server import WriteRequest, place_of
 from deltaloop.leaderelection.guard import LeadershipLostError
+from deltaloop.runtime.core.own_writes import status_of
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
 from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
 from deltaloop.runtime.objects.cached_views import Views
@@ -39,11 +40,6 @@ _QUERY: Final = {"fieldValidation": "Ignore"}
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
-class _Fields(msgspec.Struct, gc=False):
-    status: Any = None
-
-
-_decode: Final = msgspec.json.Decoder(_Fields).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 Wait: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -299,10 +295,9 @@ def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceTyp
 
 
 def _status_of(obj: Resource) -> Fields:
-    found: Fields | None
+    found: Any
     try:
-        fields = obj._fields  # most reconciles have read a field
-        found = _decode(obj.raw).status if fields is None else fields.get("status")
+        found = status_of(obj)
     except DECODE_ERRORS:
         found = Path("status").get(obj)  # raises an error that explains the problem
     return found if type(found) is dict else {}

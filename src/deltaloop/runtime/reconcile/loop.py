@@ -12,8 +12,7 @@ import concurrent.futures
 import contextvars
 import logging
 import random
-import types
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
 
 import msgspec
@@ -46,6 +45,7 @@ from deltaloop.runtime.core.outcomes import (
 )
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import Runs, StopReason
+from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
@@ -55,7 +55,9 @@ from deltaloop.runtime.reconcile.context import Context, Surroundings
 from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
+from deltaloop.runtime.reconcile.own_keys import OwnKeys
 from deltaloop.runtime.reconcile.tracing import Tracing
+from deltaloop.sharding.share import RangeNotOwnedError, Share
 from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Again, Ending, Failed, Interrupted
 from deltaloop.workqueue.core.queue import Run
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
-_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
+_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError, RangeNotOwnedError)
 
 
 @final
@@ -109,9 +111,11 @@ class ReconcileLoop:
         random: Callable[[], float] = random.random,
         access: AccessCheck | None = None,
         lifespans: Mapping[Lifespan[Any], Any] | None = None,
+        share: Share | None = None,
     ) -> None:
-        """Create the queue without starting workers."""
+        """Create the queue without starting workers; without a ``share``, this process has all keys."""
         self.controller = controller
+        self.share = share
         self._declared = tuple([kind_of(kind) for kind in kinds_declared(controller)])
         self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
@@ -121,6 +125,7 @@ class ReconcileLoop:
             options=controller.queue,
             is_echo=self._is_echo,
         )
+        self.inbox: AcceptsKeys = self.queue if share is None else OwnKeys(self.queue, share)
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,
@@ -304,7 +309,7 @@ class ReconcileLoop:
         """Take a key and reconcile it in this task, which isolates changes to the task from other reconciles."""
         slots = self._slots
         assert slots is not None
-        taken = slots.take()
+        taken = slots.take() if self.share is None else self._take_own(slots, self.share)
         try:
             if taken is None:
                 return
@@ -329,10 +334,6 @@ class ReconcileLoop:
                         ended = await run.raised(error)
                     if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
                         ended = await run.returned(self.controller.function, returned)
-                    if run.context.client.way.noted and not slots.has_backlog:
-                        # The echo of the last write arrives with its response and is queued two iterations of the event
-                        # loop later. One reconcile then handles it together with the earlier echoes.
-                        await _two_rounds()
                 except asyncio.CancelledError:
                     ended = self._cancelled(run)
                 except BaseException as error:
@@ -351,6 +352,13 @@ class ReconcileLoop:
             del self._workers[worker.task]
             if slots.closed and not self._workers:
                 _wake(self._end)
+
+    def _take_own(self, slots: Slots[str], share: Share) -> Run[str] | None:
+        taken = slots.take()
+        if taken is None or share.owns(taken.item):
+            return taken
+        slots.end(taken, SUCCEEDED)  # the owner queues the key itself
+        return None
 
     def _call(self, run: Execution) -> Awaitable[Returned | Raised]:
         return run.call(self.controller.function)
@@ -401,6 +409,7 @@ class ReconcileLoop:
                     key=key,
                     namespace=namespace,
                     write_check=run.check,
+                    write_guard=None if self.share is None else self.share.guard(key),
                 ),
                 triggers=triggers,
                 triggers_dropped=taken.triggers.dropped,
@@ -482,6 +491,13 @@ class ReconcileLoop:
         for task in self._workers:
             task.add_done_callback(self._never_began)
         self.runs.interrupt()
+        self._look()
+
+    def interrupt(self, is_in: Callable[[str], bool]) -> None:
+        """Stop the running reconciles of some keys, because another member owns them or will own them."""
+        for run in self.runs.present():
+            if run.reason is None and is_in(run.key):
+                run.reason = StopReason.MOVED
         self._look()
 
     def _look(self) -> None:
@@ -570,13 +586,6 @@ class ReconcileLoop:
             self.queue.add_rate_limited(key)
             self.queue.done(key)
         return SUCCEEDED
-
-
-@types.coroutine
-def _two_rounds() -> Generator[None, None, None]:
-    """Wait for two iterations of the event loop, like two calls of ``asyncio.sleep(0)``."""
-    yield
-    yield
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:

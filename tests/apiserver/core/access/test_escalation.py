@@ -142,7 +142,7 @@ _is_about, _parts = rbac._is_about, rbac._parts
         ("path_matches", never),
     ],
 )
-def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rbac, part, broken)
     with pytest.raises(AssertionError):
         check_many_pairs()

@@ -165,7 +165,7 @@ def knows_no_namespaces(subject: dict[str, Any], user: User, _: str) -> bool:
         ("MASTERS", "nobody"),
     ],
 )
-def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rbac, part, broken)
     with pytest.raises(AssertionError):
         check_every_decision()

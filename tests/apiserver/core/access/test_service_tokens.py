@@ -119,7 +119,7 @@ def never_a_number(_: object) -> int:
         ("integer", never_a_number),
     ],
 )
-def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_tokens, part, broken)
     with pytest.raises((AssertionError, KeyError)):
         check_every_token()

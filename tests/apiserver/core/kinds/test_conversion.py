@@ -153,7 +153,7 @@ def _nothing(*_: object) -> dict[str, Any]:
         (event, "_NAMES_BACK", {"message": "regarding"}),
     ],
 )
-def test_seeded_bugs_are_found(module: object, part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(module: object, part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, part, broken)
     with pytest.raises((AssertionError, ExceptionGroup)):
         (check_events if module is event else check_autoscalers)()

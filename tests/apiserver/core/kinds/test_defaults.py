@@ -174,7 +174,7 @@ def _grows(fields: dict[str, Any], name: str, **_: object) -> None:
         ("canonical_quantity", lambda _, **__: "1"),
     ],
 )
-def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completing, part, broken)
     with pytest.raises((AssertionError, KeyError)):
         check(1)

@@ -161,7 +161,7 @@ def forgets_the_condition(budget: dict[str, Any], *, time: str) -> list[dict[str
         ("_PDBS", "pods"),
     ],
 )
-def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pod_eviction, part, broken)
     with pytest.raises((AssertionError, KeyError)):
         check_every_world()

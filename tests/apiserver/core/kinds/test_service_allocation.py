@@ -164,7 +164,7 @@ def _false(*_: object) -> bool:
         (service, "_taken", _nothing_taken),
     ],
 )
-def test_seeded_bugs_are_found(module: object, part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeded_bugs_are_detected(module: object, part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, part, broken)
     with pytest.raises((AssertionError, ApiError, KeyError, ExceptionGroup)):
         run_state_machine_as_test(ServiceMachine, settings=settings(SHORT, max_examples=400))

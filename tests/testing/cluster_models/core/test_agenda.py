@@ -19,7 +19,7 @@ def step(told: str = "it happens", *, write: EnvironmentWrite | None = WRITE) ->
     return EnvironmentStep(about="uid", told=told, takes=(1.0, 3.0), write=write)
 
 
-def test_a_step_is_due_once_its_drawn_time_is_over() -> None:
+def test_step_is_due_after_its_random_delay() -> None:
     agenda = Agenda(lambda _: 0.5)
     assert agenda.plan([step()], now=10.0) == ()
     assert agenda.next_at == 12.0
@@ -30,7 +30,7 @@ def test_a_step_is_due_once_its_drawn_time_is_over() -> None:
     assert agenda.next_at is None
 
 
-def test_what_is_said_no_more_is_forgotten() -> None:
+def test_step_that_is_not_planned_again_is_dropped() -> None:
     agenda = Agenda(lambda _: 0.0)
     agenda.plan([step()], now=0.0)
     assert agenda.plan([], now=0.5) == ()
@@ -39,7 +39,7 @@ def test_what_is_said_no_more_is_forgotten() -> None:
     assert agenda.next_at == 6.0
 
 
-def test_the_same_step_takes_another_time_the_next_time() -> None:
+def test_repeated_step_has_new_delay() -> None:
     asked: list[str] = []
 
     def draw(what: str) -> float:
@@ -53,13 +53,13 @@ def test_the_same_step_takes_another_time_the_next_time() -> None:
     assert asked == ["it happens, 1", "it happens, 2"]
 
 
-def test_what_is_due_for_the_longest_time_comes_first() -> None:
+def test_longest_due_step_comes_first() -> None:
     agenda = Agenda(lambda what: 1.0 if what.startswith("late") else 0.0)
     agenda.plan([step("late"), step("early")], now=0.0)
     assert [each.told for each in agenda.plan([step("late"), step("early")], now=9.0)] == ["early", "late"]
 
 
-def test_what_fails_is_tried_again_less_and_less_often() -> None:
+def test_failed_step_is_retried_with_backoff() -> None:
     agenda = Agenda(lambda _: 0.0)
     agenda.plan([step()], now=0.0)
     now, pauses = 1.0, list[float]()
@@ -74,7 +74,7 @@ def test_what_fails_is_tried_again_less_and_less_often() -> None:
     agenda.failed(step("another"), "", now=now)  # which nobody says: nothing comes of it
 
 
-def test_a_mark_has_passed_once_its_time_is_over_and_as_long_as_it_is_said() -> None:
+def test_mark_passes_after_its_delay_while_it_is_planned() -> None:
     agenda, mark = Agenda(lambda _: 0.0), step(write=None)
     agenda.plan([mark], now=0.0)
     assert agenda.passed == frozenset()
@@ -87,6 +87,6 @@ def test_a_mark_has_passed_once_its_time_is_over_and_as_long_as_it_is_said() -> 
 
 
 @pytest.mark.parametrize("about", ["uid", "another"])
-def test_a_step_is_the_same_if_it_says_the_same_of_the_same(about: str) -> None:
+def test_steps_with_equal_text_and_object_are_identical(about: str) -> None:
     other = EnvironmentStep(about=about, told="it happens", takes=(0.0, 0.0), write=None)
     assert (other.identity == step().identity) == (about == "uid")

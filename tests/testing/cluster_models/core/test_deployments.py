@@ -35,7 +35,7 @@ def sizes(cluster: NaiveCluster) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_comes_up_and_says_so(seed: int) -> None:
+def test_deployment_becomes_available_and_reports_status(seed: int) -> None:
     cluster = NaiveCluster("deployments", seed=seed)
     found = deployment(cluster)
     cluster.settle()
@@ -53,7 +53,7 @@ def test_it_comes_up_and_says_so(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_rollout_keeps_its_bounds(seed: int) -> None:
+def test_rollout_respects_surge_and_unavailable_bounds(seed: int) -> None:
     cluster = NaiveCluster("deployments", seed=seed)
     deployment(cluster)
     cluster.settle()
@@ -70,7 +70,7 @@ def test_a_rollout_keeps_its_bounds(seed: int) -> None:
     assert sorted(sizes(cluster)) == [0, 4]
 
 
-def test_a_template_that_comes_back_takes_its_replica_set_again() -> None:
+def test_restored_template_reuses_its_replica_set() -> None:
     cluster = NaiveCluster("deployments")
     found = deployment(cluster, 1)
     for image in ("1", "2", "1"):
@@ -81,7 +81,7 @@ def test_a_template_that_comes_back_takes_its_replica_set_again() -> None:
     assert found["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "3"
 
 
-def test_a_broken_version_stays_half_way() -> None:
+def test_rollout_of_broken_version_stops() -> None:
     cluster = NaiveCluster("deployments", fails=lambda pod: "'2'" in str(pod.spec))
     found = deployment(cluster)
     cluster.settle()
@@ -93,7 +93,7 @@ def test_a_broken_version_stays_half_way() -> None:
     assert object_status(Resource.from_dict(found)).status is KStatus.IN_PROGRESS
 
 
-def test_recreate_never_has_two_versions() -> None:
+def test_recreate_strategy_never_runs_two_versions() -> None:
     cluster = NaiveCluster("deployments")
     deployment(cluster, 2, strategy={"type": "Recreate"})
     cluster.settle()
@@ -107,7 +107,7 @@ def _one_version(cluster: NaiveCluster) -> None:
     assert len({*images(cluster)}) <= 1
 
 
-def test_a_paused_one_is_scaled_and_not_rolled_out() -> None:
+def test_paused_deployment_is_scaled_but_not_rolled_out() -> None:
     cluster = NaiveCluster("deployments")
     deployment(cluster, 1)
     cluster.settle()
@@ -119,7 +119,7 @@ def test_a_paused_one_is_scaled_and_not_rolled_out() -> None:
     assert images(cluster) == []
 
 
-def test_old_versions_are_forgotten() -> None:
+def test_old_replica_sets_are_deleted() -> None:
     cluster = NaiveCluster("deployments")
     deployment(cluster, 1, revisionHistoryLimit=1)
     for image in "23456":

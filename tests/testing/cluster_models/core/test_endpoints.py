@@ -24,7 +24,7 @@ def slice_of(cluster: NaiveCluster) -> dict[str, Any]:
     return found
 
 
-def test_ready_pods_are_said_to_be_ready() -> None:
+def test_ready_pods_have_ready_endpoints() -> None:
     cluster = NaiveCluster("endpoints", "pods", fails=lambda pod: pod.name == "broken")
     service(cluster)
     pod(cluster, "one", hostname="one", subdomain="a")
@@ -45,7 +45,7 @@ def test_ready_pods_are_said_to_be_ready() -> None:
     assert [each["targetRef"]["name"] for each in slice_of(cluster)["endpoints"]] == ["broken"]
 
 
-def test_a_service_may_publish_who_is_not_ready() -> None:
+def test_service_can_publish_unready_addresses() -> None:
     cluster = NaiveCluster("endpoints", "pods", fails=lambda _: True)
     service(cluster, publishNotReadyAddresses=True)
     pod(cluster, "one")
@@ -53,7 +53,7 @@ def test_a_service_may_publish_who_is_not_ready() -> None:
     assert slice_of(cluster)["endpoints"][0]["conditions"] == {"ready": True, "serving": True, "terminating": False}
 
 
-def test_a_service_without_pods_of_its_own_has_none() -> None:
+def test_service_without_selector_has_no_endpoint_slice() -> None:
     cluster = NaiveCluster("endpoints")
     service(cluster, selector={})
     cluster.settle()

@@ -21,7 +21,7 @@ def true_conditions(fields: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("mode", ["NonIndexed", "Indexed"])
-def test_it_is_complete_once_enough_have_succeeded(mode: str, seed: int) -> None:
+def test_job_is_complete_after_enough_successes(mode: str, seed: int) -> None:
     cluster = NaiveCluster("jobs", seed=seed)
     found = job(cluster, completions=5, parallelism=2, completionMode=mode)
     running: list[int] = []
@@ -41,7 +41,7 @@ def test_it_is_complete_once_enough_have_succeeded(mode: str, seed: int) -> None
         assert found["status"]["completedIndexes"] == "0-4"
 
 
-def test_without_a_number_nobody_is_made_after_the_first_success() -> None:
+def test_job_without_completions_creates_no_pods_after_first_success() -> None:
     cluster = NaiveCluster("jobs")
     found = job(cluster, parallelism=3)
     cluster.settle()
@@ -51,7 +51,7 @@ def test_without_a_number_nobody_is_made_after_the_first_success() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("restart", "pods"), [("Never", 3), ("OnFailure", 1)])
-def test_it_fails_after_so_many_tries_which_take_longer_and_longer(restart: str, pods: int, seed: int) -> None:
+def test_job_fails_after_backoff_limit(restart: str, pods: int, seed: int) -> None:
     cluster = NaiveCluster("jobs", seed=seed, fails=lambda _: True)
     found = job(cluster, restart=restart, backoffLimit=2)
     cluster.settle()
@@ -61,7 +61,7 @@ def test_it_fails_after_so_many_tries_which_take_longer_and_longer(restart: str,
     assert "active" not in found["status"]
 
 
-def test_a_pod_that_somebody_deletes_after_its_end_is_counted_once() -> None:
+def test_deleted_finished_pod_is_counted_once() -> None:
     cluster = NaiveCluster("jobs")
     found = job(cluster, completions=2)
 
@@ -76,7 +76,7 @@ def test_a_pod_that_somebody_deletes_after_its_end_is_counted_once() -> None:
     assert len([line for line in cluster.log if "creates Pod" in line]) == 2
 
 
-def test_a_pod_that_is_deleted_while_it_runs_is_made_up_for() -> None:
+def test_deleted_running_pod_is_replaced() -> None:
     cluster = NaiveCluster("jobs")
     found = job(cluster)
     stopped: list[str] = []
@@ -93,7 +93,7 @@ def test_a_pod_that_is_deleted_while_it_runs_is_made_up_for() -> None:
     assert stopped[0] not in cluster.all(kinds.POD)
 
 
-def test_a_suspended_one_stops_and_goes_on() -> None:
+def test_suspended_job_stops_and_resumes() -> None:
     cluster = NaiveCluster("jobs")
     found = job(cluster, suspend=True)
     cluster.settle()
@@ -104,7 +104,7 @@ def test_a_suspended_one_stops_and_goes_on() -> None:
     assert true_conditions(found) == ["SuccessCriteriaMet", "Complete"]
 
 
-def test_less_parallel_ones_are_deleted() -> None:
+def test_reduced_parallelism_deletes_pods() -> None:
     cluster = NaiveCluster("jobs")
     job(cluster, completions=4, parallelism=3)
     asked: list[int] = []
@@ -120,7 +120,7 @@ def test_less_parallel_ones_are_deleted() -> None:
     assert len(deleted) == 2
 
 
-def test_pods_whose_job_is_gone_are_let_go() -> None:
+def test_pods_of_gone_job_lose_finalizer() -> None:
     cluster = NaiveCluster("jobs")
     job(cluster)
 

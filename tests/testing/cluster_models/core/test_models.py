@@ -10,19 +10,19 @@ from deltaloop.testing.cluster_models.core.models import NAMES, kinds_of, with_w
 from tests.having import having
 
 
-def test_a_model_brings_what_it_needs() -> None:
+def test_model_includes_its_dependencies() -> None:
     assert with_what_they_need(["deployments"]) == ("pods", "volumes", "replicasets", "deployments")
     assert with_what_they_need(["volumes"]) == ("volumes",)
     assert with_what_they_need([]) == NAMES
 
 
-def test_kinds_are_named_once() -> None:
+def test_kinds_of_models_are_unique() -> None:
     found = kinds_of(NAMES)
     assert len({*found}) == len(found)
     assert kinds.DEPLOYMENT in found
     assert kinds_of(("volumes",)) == (kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS)
 
 
-def test_a_wrong_name_is_refused_with_those_that_are_known() -> None:
+def test_unknown_model_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="models")):
         with_what_they_need(["jobs", "deploymets"])

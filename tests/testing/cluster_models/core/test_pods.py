@@ -17,7 +17,7 @@ def pod(cluster: NaiveCluster, name: str = "a", **spec: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_pod_gets_a_node_runs_and_is_ready(seed: int) -> None:
+def test_pod_is_scheduled_runs_and_becomes_ready(seed: int) -> None:
     cluster = NaiveCluster("pods", seed=seed)
     found = pod(cluster)
     cluster.settle()
@@ -34,7 +34,7 @@ def test_a_pod_gets_a_node_runs_and_is_ready(seed: int) -> None:
     assert [each["ready"] for each in found["status"]["containerStatuses"]] == [True]
 
 
-def test_other_seeds_take_other_times() -> None:
+def test_different_seeds_give_different_times() -> None:
     ends: set[float] = set()
     for seed in (1, 2, 1):
         cluster = NaiveCluster("pods", seed=seed)
@@ -44,7 +44,7 @@ def test_other_seeds_take_other_times() -> None:
     assert len(ends) == 2
 
 
-def test_of_nodes_the_emptiest_is_taken_that_fits() -> None:
+def test_pod_gets_emptiest_fitting_node() -> None:
     cluster = NaiveCluster("pods")
     nodes: dict[str, dict[str, Any]] = {
         "cordoned": {"spec": {"unschedulable": True}},
@@ -64,7 +64,7 @@ def test_of_nodes_the_emptiest_is_taken_that_fits() -> None:
     assert stuck["status"]["phase"] == "Pending"
 
 
-def test_a_pod_waits_for_its_claims_and_its_gates() -> None:
+def test_pod_waits_for_claims_and_readiness_gates() -> None:
     cluster = NaiveCluster("pods")
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
     waiting = pod(cluster, volumes=volumes)
@@ -82,7 +82,7 @@ def test_a_pod_waits_for_its_claims_and_its_gates() -> None:
     assert ready(not_yet)
 
 
-def test_a_probe_that_begins_later_delays_readiness() -> None:
+def test_initial_delay_of_probe_delays_readiness() -> None:
     cluster = NaiveCluster("pods")
     pod(cluster, containers=[{**CONTAINERS[0], "readinessProbe": {"initialDelaySeconds": 20}}])
     cluster.settle()
@@ -90,7 +90,7 @@ def test_a_probe_that_begins_later_delays_readiness() -> None:
 
 
 @pytest.mark.parametrize(("fails", "phase", "code"), [(False, "Succeeded", 0), (True, "Failed", 1)])
-def test_a_pod_that_is_never_restarted_ends(fails: bool, phase: str, code: int) -> None:
+def test_pod_without_restart_ends(fails: bool, phase: str, code: int) -> None:
     cluster = NaiveCluster("pods", fails=lambda _: fails)
     found = pod(cluster, restartPolicy="Never")
     cluster.settle()
@@ -99,7 +99,7 @@ def test_a_pod_that_is_never_restarted_ends(fails: bool, phase: str, code: int) 
     assert not ready(found)
 
 
-def test_a_program_that_falls_over_never_becomes_ready_and_nobody_waits_for_it() -> None:
+def test_crash_looping_pod_never_becomes_ready() -> None:
     cluster = NaiveCluster("pods", fails=lambda _: True)
     found = pod(cluster)
     cluster.settle()
@@ -107,7 +107,7 @@ def test_a_program_that_falls_over_never_becomes_ready_and_nobody_waits_for_it()
     assert found["status"]["containerStatuses"][0]["state"] == {"waiting": {"reason": "CrashLoopBackOff"}}
 
 
-def test_a_deleted_pod_ends_within_its_grace() -> None:
+def test_deleted_pod_ends_within_grace_period() -> None:
     cluster = NaiveCluster("pods")
     found = pod(cluster)
     cluster.settle()
@@ -119,7 +119,7 @@ def test_a_deleted_pod_ends_within_its_grace() -> None:
     assert cluster.now - before <= 2.2
 
 
-def test_a_finalizer_holds_a_pod_whose_program_has_ended() -> None:
+def test_finalizer_keeps_ended_pod() -> None:
     cluster = NaiveCluster("pods")
     found = pod(cluster)
     found["metadata"]["finalizers"] = ["example.com/held"]

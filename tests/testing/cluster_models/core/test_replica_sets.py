@@ -16,7 +16,7 @@ def replica_set(cluster: NaiveCluster, replicas: int = 3, **spec: Any) -> dict[s
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_has_as_many_pods_as_it_says(seed: int) -> None:
+def test_replica_set_has_specified_number_of_pods(seed: int) -> None:
     cluster = NaiveCluster("replicasets", seed=seed)
     found = replica_set(cluster)
     cluster.checks.append(lambda: _at_most(cluster, 3))
@@ -34,7 +34,7 @@ def _at_most(cluster: NaiveCluster, most: int) -> None:
     assert len(alive) <= most
 
 
-def test_a_pod_that_goes_is_made_up_for_and_one_that_has_ended_does_not_count() -> None:
+def test_deleted_pod_is_replaced_and_ended_pod_does_not_count() -> None:
     cluster = NaiveCluster("replicasets")
     replica_set(cluster, 2)
     cluster.settle()
@@ -46,7 +46,7 @@ def test_a_pod_that_goes_is_made_up_for_and_one_that_has_ended_does_not_count() 
     assert cluster.get(kinds.REPLICA_SET, "a")["status"]["readyReplicas"] == 2
 
 
-def test_of_too_many_those_go_that_nobody_misses() -> None:
+def test_scale_down_deletes_unready_and_cheap_pods_first() -> None:
     cluster = NaiveCluster("replicasets")
     found = replica_set(cluster, 3)
     cluster.settle()
@@ -63,7 +63,7 @@ def test_of_too_many_those_go_that_nobody_misses() -> None:
     assert found["status"] == {"replicas": 0, "observedGeneration": 3}
 
 
-def test_who_is_ready_is_available_only_after_a_while() -> None:
+def test_ready_pod_is_available_after_min_ready_seconds() -> None:
     cluster = NaiveCluster("replicasets")
     found = replica_set(cluster, 1, minReadySeconds=30)
     since: list[float] = []
@@ -78,7 +78,7 @@ def test_who_is_ready_is_available_only_after_a_while() -> None:
     assert min(since) > 30
 
 
-def test_a_set_that_is_deleted_makes_no_pods() -> None:
+def test_deleted_replica_set_creates_no_pods() -> None:
     cluster = NaiveCluster("replicasets")
     replica_set(cluster, 1)["metadata"]["finalizers"] = ["foregroundDeletion"]
     cluster.delete(kinds.REPLICA_SET, "a")

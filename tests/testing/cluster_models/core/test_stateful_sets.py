@@ -34,7 +34,7 @@ def at_most_one_is_not_ready(cluster: NaiveCluster) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pods_come_one_after_the_other_each_with_its_volume(seed: int) -> None:
+def test_stateful_pods_are_created_in_order_with_volumes(seed: int) -> None:
     cluster = NaiveCluster("statefulsets", seed=seed)
     found = stateful_set(cluster)
     cluster.checks.append(lambda: at_most_one_is_not_ready(cluster))
@@ -56,7 +56,7 @@ def test_pods_come_one_after_the_other_each_with_its_volume(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_last_goes_first_and_its_claim_stays(seed: int) -> None:
+def test_scale_down_deletes_last_pod_first_and_keeps_claim(seed: int) -> None:
     cluster = NaiveCluster("statefulsets", seed=seed)
     stateful_set(cluster)
     cluster.settle()
@@ -72,7 +72,7 @@ def test_the_last_goes_first_and_its_claim_stays(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_update_takes_one_after_the_other_from_the_last(seed: int) -> None:
+def test_update_replaces_pods_in_reverse_order(seed: int) -> None:
     cluster = NaiveCluster("statefulsets", seed=seed)
     found = stateful_set(cluster)
     cluster.settle()
@@ -87,7 +87,7 @@ def test_an_update_takes_one_after_the_other_from_the_last(seed: int) -> None:
     assert len(cluster.all(kinds.CONTROLLER_REVISION)) == 2
 
 
-def test_below_the_partition_the_old_version_stays_and_comes_back() -> None:
+def test_pods_below_partition_keep_old_version() -> None:
     cluster = NaiveCluster("statefulsets")
     found = stateful_set(cluster, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}})
     cluster.settle()
@@ -99,7 +99,7 @@ def test_below_the_partition_the_old_version_stays_and_comes_back() -> None:
     assert (found["status"]["currentReplicas"], found["status"]["updatedReplicas"]) == (2, 1)
 
 
-def test_on_delete_waits_for_somebody_to_delete() -> None:
+def test_on_delete_strategy_waits_for_deletion() -> None:
     cluster = NaiveCluster("statefulsets")
     stateful_set(cluster, 2, updateStrategy={"type": "OnDelete"})
     cluster.settle()
@@ -110,21 +110,21 @@ def test_on_delete_waits_for_somebody_to_delete() -> None:
     assert images(cluster) == {"a-0": "2", "a-1": "1"}
 
 
-def test_a_pod_that_never_becomes_ready_holds_up_the_rest() -> None:
+def test_unready_pod_blocks_later_pods() -> None:
     cluster = NaiveCluster("statefulsets", fails=lambda pod: pod.name == "a-1")
     stateful_set(cluster)
     cluster.settle()
     assert [*cluster.all(kinds.POD)] == ["a-0", "a-1"]
 
 
-def test_parallel_ones_wait_for_nobody() -> None:
+def test_parallel_pods_do_not_wait() -> None:
     cluster = NaiveCluster("statefulsets", fails=lambda pod: pod.name == "a-0")
     stateful_set(cluster, podManagementPolicy="Parallel", ordinals={"start": 0})
     cluster.settle()
     assert [*cluster.all(kinds.POD)] == ["a-0", "a-1", "a-2"]
 
 
-def test_a_pod_that_has_ended_is_made_anew() -> None:
+def test_ended_pod_is_recreated() -> None:
     cluster = NaiveCluster("statefulsets")
     stateful_set(cluster, 1)
     cluster.settle()
@@ -135,7 +135,7 @@ def test_a_pod_that_has_ended_is_made_anew() -> None:
     assert ready(cluster.get(kinds.POD, "a-0"))
 
 
-def test_claims_go_if_the_set_says_so() -> None:
+def test_claims_are_deleted_by_retention_policy() -> None:
     cluster = NaiveCluster("statefulsets")
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
     found = stateful_set(cluster, 2, persistentVolumeClaimRetentionPolicy=policy, ordinals={"start": 5})
@@ -148,7 +148,7 @@ def test_claims_go_if_the_set_says_so() -> None:
     assert [*cluster.all(kinds.POD)] == ["a-5"]
 
 
-def test_a_set_that_is_deleted_makes_nothing() -> None:
+def test_deleted_stateful_set_creates_no_pods() -> None:
     cluster = NaiveCluster("statefulsets")
     stateful_set(cluster)["metadata"]["finalizers"] = ["foregroundDeletion"]
     cluster.delete(kinds.STATEFUL_SET, "a")
@@ -156,7 +156,7 @@ def test_a_set_that_is_deleted_makes_nothing() -> None:
     assert not cluster.all(kinds.POD)
 
 
-def test_a_claim_that_is_about_to_go_is_waited_for() -> None:
+def test_pod_waits_for_terminating_claim() -> None:
     cluster = NaiveCluster("statefulsets")
     stateful_set(cluster, 1)
     cluster.settle()
@@ -171,7 +171,7 @@ def test_a_claim_that_is_about_to_go_is_waited_for() -> None:
     assert ready(cluster.get(kinds.POD, "a-0"))
 
 
-def test_a_pod_that_waits_gets_the_claim_that_it_lacks() -> None:
+def test_missing_claim_of_waiting_pod_is_recreated() -> None:
     cluster = NaiveCluster("statefulsets")
     stateful_set(cluster, 1)
     taken: list[str] = []
@@ -187,7 +187,7 @@ def test_a_pod_that_waits_gets_the_claim_that_it_lacks() -> None:
     assert taken
 
 
-def test_pods_have_the_finalizers_of_their_template() -> None:
+def test_pods_have_finalizers_of_template() -> None:
     cluster = NaiveCluster("statefulsets")
     held = template()
     held["metadata"] |= {"finalizers": ["example.com/held"], "name": "of-the-template"}

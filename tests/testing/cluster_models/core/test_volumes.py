@@ -20,7 +20,7 @@ def volume(cluster: NaiveCluster, name: str, **spec: Any) -> dict[str, Any]:
     return cluster.create(VOLUME, name, spec=fields)
 
 
-def test_a_claim_gets_a_volume_of_its_own_which_goes_with_it() -> None:
+def test_claim_gets_own_volume_that_is_deleted_with_it() -> None:
     cluster = NaiveCluster("volumes")
     found = claim(cluster)
     cluster.settle()
@@ -33,7 +33,7 @@ def test_a_claim_gets_a_volume_of_its_own_which_goes_with_it() -> None:
     assert not cluster.all(VOLUME)
 
 
-def test_a_volume_that_is_there_and_fits_is_taken_once_and_kept() -> None:
+def test_fitting_volume_is_bound_once_and_retained() -> None:
     cluster = NaiveCluster("volumes")
     volume(cluster, "small", capacity={"storage": "1Mi"})
     fits = volume(cluster, "fits")
@@ -51,7 +51,7 @@ def test_a_volume_that_is_there_and_fits_is_taken_once_and_kept() -> None:
     assert fits["status"]["phase"] == "Released"
 
 
-def test_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
+def test_claim_gets_smallest_sufficient_volume() -> None:
     cluster = NaiveCluster("volumes")
     cluster.create(kinds.STORAGE_CLASS, "ours", provisioner="example.com/ours")
     for name, size in (("a-large", "10Gi"), ("b-fits", "1500Mi"), ("c-small", "900Mi")):
@@ -65,7 +65,7 @@ def test_claim_gets_the_smallest_volume_that_is_large_enough() -> None:
     assert selected["status"]["phase"] == "Pending"
 
 
-def test_a_class_that_is_there_has_a_provisioner_of_its_own() -> None:
+def test_claim_with_storage_class_waits_for_provisioner() -> None:
     cluster = NaiveCluster("volumes")
     cluster.create(kinds.STORAGE_CLASS, "ours", provisioner="example.com/ours")
     found = claim(cluster, storageClassName="ours")
@@ -79,7 +79,7 @@ def test_a_class_that_is_there_has_a_provisioner_of_its_own() -> None:
     assert (found["status"]["phase"], found["spec"]["volumeName"]) == ("Bound", "made")
 
 
-def test_a_claim_may_name_its_volume_and_loses_it() -> None:
+def test_claim_with_volume_name_is_lost_with_volume() -> None:
     cluster = NaiveCluster("volumes")
     volume(cluster, "mine", storageClassName="special")
     found = claim(cluster, volumeName="mine")
@@ -90,7 +90,7 @@ def test_a_claim_may_name_its_volume_and_loses_it() -> None:
     assert found["status"]["phase"] == "Lost"
 
 
-def test_a_volume_grows() -> None:
+def test_volume_can_grow() -> None:
     cluster = NaiveCluster("volumes")
     found = claim(cluster)
     cluster.settle()
@@ -100,7 +100,7 @@ def test_a_volume_grows() -> None:
     assert made["spec"]["capacity"] == found["status"]["capacity"] == {"storage": "2Gi"}
 
 
-def test_a_claim_that_is_deleted_is_left_alone() -> None:
+def test_terminating_claim_is_not_changed() -> None:
     cluster = NaiveCluster("volumes")
     claim(cluster)["metadata"]["finalizers"] = ["kubernetes.io/pvc-protection"]
     cluster.delete(CLAIM, "a")

@@ -25,7 +25,7 @@ from lab.mutants.edited import edited
         ("self._counts.events += changes", "self._counts.events += 1"),
     ],
 )
-def test_events_at_once_that_are_taken_wrongly_show(edit: tuple[str, str]) -> None:
+def test_seeded_bugs_of_batched_events_are_detected(edit: tuple[str, str]) -> None:
     wrong = edited("Wrong", ReflectorMachine, edit)
     added = WatchEvent(EventType.ADDED, pod("a", 11))
     unversioned = WatchEvent(EventType.MODIFIED, Resource.from_dict({"metadata": {"name": "a"}}))

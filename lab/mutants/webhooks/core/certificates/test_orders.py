@@ -20,6 +20,6 @@ from lab.mutants.webhooks.core.certificates.test_rotation import seeded
         ("what is new is served at once", deleted),
     ],
 )
-def test_a_seeded_bug_is_found(bug: str, moment: Moment) -> None:
+def test_seeded_bug_is_detected(bug: str, moment: Moment) -> None:
     with pytest.raises(AssertionError):
         follow(moment, seeded(bug), switches=1)

@@ -57,12 +57,12 @@ def seeded(bug: str) -> Any:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_seeded_bug_fails_a_handshake(bug: str) -> None:
+def test_seeded_bug_breaks_handshake(bug: str) -> None:
     with pytest.raises(AssertionError):
         eventful(seeded(bug), quiet_days=380 if bug == "nobody rotates" else 0)
 
 
-def test_the_waits_of_a_rotation_bear_clocks_that_differ() -> None:
+def test_rotation_tolerates_clock_skew() -> None:
     """It was published by a clock that is an hour behind the one that counts: only the second hour is sure."""
     world = World()
     signer, successor = world.authority(START, START + 365 * DAY), world.authority(START, START + 365 * DAY)
@@ -83,7 +83,7 @@ def test_the_waits_of_a_rotation_bear_clocks_that_differ() -> None:
     assert promoted(ignoring["decide"], 1.1)
 
 
-def test_the_check_says_what_happened() -> None:
+def test_check_describes_failure() -> None:
     world = World()
     world.advance(HOUR)
     world.replicas[0].cut_off_until = world.now + 8 * DAY  # longer than a certificate lives

@@ -50,7 +50,7 @@ _END: Final = re.compile(r"^( *)- HELM-end-HELM$", re.MULTILINE)
 _SETTING: Final = re.compile(r"^( *)- HELM-setting-(\w+)-([\w.]+)-HELM$", re.MULTILINE)
 _KEEP: Final[Mapping[str, str]] = {"helm.sh/resource-policy": "keep"}
 _HELPERS: Final = """\
-{{/* The name of a release's objects. */}}
+{{/* Name of the objects of a release. */}}
 {{- define "APP.name" -}}
 {{- if contains "APP" .Release.Name -}}
 {{- .Release.Name | trunc 63 | trimSuffix "-" -}}
@@ -61,7 +61,7 @@ _HELPERS: Final = """\
 """
 _SETTING_HELPER: Final = """\
 
-{{/* A variable of the container: a plain value, a reference to a Secret or ConfigMap, or nothing for null. */}}
+{{/* Environment variable of the container: a value, a reference to a Secret or ConfigMap, or none for null. */}}
 {{- define "APP.variable" -}}
 {{- if kindIs "map" .value }}
 - name: {{ .name }}
@@ -91,7 +91,7 @@ def chart(program: PackagedProgram, *, version: str, repository: str, tag: str =
     about = {
         "apiVersion": "v2",
         "name": program.app,
-        "description": f"Runs {program.app}, with its CRDs and roles.",
+        "description": f"Operator {program.app} with its CRDs and roles.",
         "type": "application",
         "version": version,
         "appVersion": version,

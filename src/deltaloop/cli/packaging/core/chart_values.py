@@ -147,4 +147,4 @@ def schema_of(values: Sequence[ChartValue]) -> dict[str, Any]:
 
 def values_table(values: Sequence[ChartValue]) -> str:
     rows = [f"| `{each.path}` | `{json.dumps(each.default)}` | {each.description} |" for each in values]
-    return "\n".join(["| value | default | |", "| --- | --- | --- |", *rows]) + "\n"
+    return "\n".join(["| value | default | description |", "| --- | --- | --- |", *rows]) + "\n"
