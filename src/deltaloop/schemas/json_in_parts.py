@@ -41,7 +41,10 @@ _BYTE: Final = re.compile(r"\(byte (\d+)\)")
 
 
 def decode_in_parts(content: bytes | str) -> Any:
-    """Decode JSON, members of a large object and items of a large list in groups; raises DecodeError or RecursionError."""
+    """Decode JSON, members of a large object and items of a large list in groups.
+
+    Raises DecodeError, or RecursionError for too many levels.
+    """
     if len(content) <= _DECODED_AT_ONCE:
         return _decode(content)
     parts = _Parts(content.encode() if isinstance(content, str) else content)
