@@ -96,7 +96,7 @@ async def test_size_of_conversion_reviews_is_bounded() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(served, hook, 0)
-        large = {"annotations": {"example.com/note": "x" * 240_000}, "namespace": "default"}
+        large: dict[str, Any] = {"annotations": {"example.com/note": "x" * 240_000}, "namespace": "default"}
         load(served, (gadget(f"h-{number:02}", number, **large) for number in range(12)))
         listed = (await call.get(path("v1beta1"))).json["items"]
         assert [item["spec"]["length"] for item in listed] == [str(number) for number in range(12)]
