@@ -127,11 +127,11 @@ def _is_plain_deletion(delta: Delta[M]) -> bool:
 
 
 def notification_of(delta: Delta[M], old: M | None, *, is_in_initial_list: bool) -> Notification[M]:
-    obj, delta_type = delta.object, delta.type
-    if isinstance(obj, DeletedFinalStateUnknown):
-        return DeleteNotification(obj.obj, final_state_known=False)
+    obj: Any = delta.object
+    delta_type = delta.type
     if delta_type is _DELETED:
-        return DeleteNotification(obj)
+        is_tombstone = isinstance(obj, DeletedFinalStateUnknown)
+        return DeleteNotification(obj.obj, final_state_known=False) if is_tombstone else DeleteNotification(obj)
     if old is None:
         return AddNotification(obj, is_in_initial_list)
     return UpdateNotification(old, obj, delta_type is _REPLACED and _is_same_state(old, obj))
