@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar, final
 
+from deltaloop.api.json_values import type_of
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, WholeList
 from deltaloop.cache.core.process_deltas import Notification, Versioned, notification_of
 from deltaloop.cache.core.real_fifo import TURN
@@ -57,12 +58,12 @@ class ListProcessing(Generic[M]):
         for place, delta in enumerate(self._deltas):
             obj: Any = delta.object
             try:
-                key = obj.key if type(obj) is DeletedFinalStateUnknown else key_of(obj)
+                key = obj.key if type_of(obj) is DeletedFinalStateUnknown else key_of(obj)
             except Exception as error:  # noqa: BLE001 - a key function may raise any exception; reported at the end
                 self._failures[place] = error
                 continue
             keep((key, delta))
-            if type(obj) is not DeletedFinalStateUnknown:
+            if type_of(obj) is not DeletedFinalStateUnknown:
                 put(key, obj)
             if place % TURN == TURN - 1:
                 yield

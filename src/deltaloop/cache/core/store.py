@@ -19,10 +19,11 @@ Source: client-go tools/cache/thread_safe_store.go (``storeIndex``, ``threadSafe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Generic, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast, final
 
 import msgspec
 
+from deltaloop.api.json_values import type_of
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 
 V = TypeVar("V")
@@ -163,8 +164,8 @@ class StoreIndex(Generic[V]):
         self, name: str, function: IndexFunc[V], key: str, obj: V, failures: list[IndexFailure]
     ) -> tuple[str, ...]:
         try:
-            found = function(obj)
-            if type(found) is list and len(found) == 1 and type(value := found[0]) is str:  # usual
+            found: Any = function(obj)
+            if type_of(found) is list and len(found) == 1 and type_of(value := found[0]) is str:  # usual
                 return self._singles[value] if value in self._singles else self._singles.setdefault(value, (value,))
             values = _strings_of(found)
         except Exception as error:  # noqa: BLE001 - an index function may raise any exception; reported with its key
