@@ -62,6 +62,7 @@ from deltaloop.client.verbs.resource_list import UnreadableItemsError as Unreada
 from deltaloop.crds.class_schemas import InvalidKindError as InvalidKindError
 from deltaloop.crds.quantity_values import InvalidQuantityError as InvalidQuantityError
 from deltaloop.leaderelection.guard import LeadershipLostError as LeadershipLostError
+from deltaloop.planning.reading import PlanError as PlanError
 from deltaloop.runtime.core.access import PreflightError as PreflightError
 from deltaloop.runtime.core.outcomes import InvalidResultError as InvalidResultError
 from deltaloop.runtime.core.outcomes import NotAwaitedError as NotAwaitedError
@@ -85,6 +86,7 @@ from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError as K
 from deltaloop.runtime.program.options import RunOptionError as RunOptionError
 from deltaloop.runtime.program.settings import SettingsError as SettingsError
 from deltaloop.sharding.core.shard_map import InvalidShardMapError as InvalidShardMapError
+from deltaloop.sharding.share import RangeNotOwnedError as RangeNotOwnedError
 from deltaloop.simulation.determinism import SimulationRunningError as SimulationRunningError
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError
 from deltaloop.simulation.simulator import SimulationFailedError as SimulationFailedError

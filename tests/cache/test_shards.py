@@ -71,3 +71,31 @@ async def test_a_server_with_the_feature_sends_the_shard_only() -> None:
             found = [obj.key for half in halves for obj in half.indexer.list()]
             assert sorted(found) == sorted(obj.key for obj in everything)
             assert halves[0].statistics().events <= len(found)
+
+
+@pytest.mark.parametrize("watch_list", [True, False])
+async def test_a_changed_shard_lists_only_new_ranges_and_drops_other_objects(watch_list: bool) -> None:
+    numbers = {name: shard_hash(name) for name in ("one", "two", "three")}
+    share = {name: (number, number + 1) for name, number in numbers.items()}
+    client = FakeClient()
+    source = client.source("v1/Pod")
+    for name in numbers:
+        source.put(name, uid=name)
+    options = InformerOptions(reflector=ReflectorOptions(watch_list=watch_list, detect_restore=False))
+    async with InformerFactory(client, options=options) as factory:
+        informer = factory.informer(POD, shard_selector=ShardSelector("uid", [share["one"]]))
+        await factory.wait_for_sync(timeout=5)
+        source.put("two", uid="two", node="before")
+        lists = informer.statistics().lists
+        await informer.change_shard(ShardSelector("uid", [share["one"], share["two"]]))
+        assert names(informer.indexer.list()) == ["one", "two"]
+        assert informer.statistics().lists == lists
+        source.put("two", uid="two", node="after")
+        source.put("one", uid="one", node="after")
+        await asyncio.sleep(1)
+        assert {obj["spec"]["nodeName"] for obj in informer.indexer.list()} == {"after"}
+        await informer.change_shard(ShardSelector("uid", [share["two"], share["three"]]))
+        assert names(informer.indexer.list()) == ["three", "two"]
+        source.remove("two")
+        await asyncio.sleep(1)
+        assert names(informer.indexer.list()) == ["three"]

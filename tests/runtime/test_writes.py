@@ -23,12 +23,12 @@ from deltaloop.api.status import (
 )
 from deltaloop.client import Client, ClientConfig, DeleteOptions, PatchType, WriteOptions
 from deltaloop.client.verbs.request_keywords import WriteKeywords
+from deltaloop.client.verbs.server import may_have_been_carried_out
 from deltaloop.errors import RequestTimeoutError
 from deltaloop.runtime import ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.objects.cached_views import Views
-from deltaloop.runtime.reconcile.client import may_have_been_carried_out
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.worlds import CM, Held, cm, held, writer
 

@@ -5,14 +5,14 @@ Source: apimachinery pkg/sharding (hash.go, selector.go).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, final
 
 from deltaloop.api.errors import InvalidSelectorError
 from deltaloop.api.resource import Resource
 
-ShardField: TypeAlias = Literal["uid", "namespace"]
+ShardField: TypeAlias = Literal["uid", "namespace", "name"]
 
 HASH_SPACE: Final = 2**64
 _OFFSET_BASIS: Final = 0xCBF29CE484222325
@@ -31,14 +31,25 @@ def shard_hash(value: str) -> int:
 _namespace_hash: Final = lru_cache(65_536)(shard_hash)
 
 
+def subtracted(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the parts of ranges that are in no other range, in ascending order."""
+    left = sorted(ranges)
+    for start, end in others:
+        left = [
+            part for low, high in left for part in ((low, min(high, start)), (max(low, end), high)) if part[0] < part[1]
+        ]
+    return left
+
+
 @final
 class ShardSelector:
-    """Ranges of hashes, in which an object is selected by the hash of its uid or its namespace.
+    """Ranges of hashes, in which an object is selected by the hash of its uid, its namespace or its key.
 
-    ``str()`` returns the value of the query parameter ``shardSelector``.
+    ``str()`` returns the value of the query parameter ``shardSelector``. It is empty for the field ``name``, which
+    servers do not support.
 
     Attributes:
-        field: Hashed field, ``uid`` or ``namespace``.
+        field: Hashed field: ``uid``, ``namespace``, or ``name`` for the namespace and name.
         ranges: Pairs of an inclusive lower bound and an exclusive upper bound, from 0 to 2**64.
     """
 
@@ -50,8 +61,8 @@ class ShardSelector:
         Raises:
             InvalidSelectorError: If the field is unknown, or a range is missing, empty or outside the hash space.
         """
-        if field not in ("uid", "namespace"):
-            raise InvalidSelectorError(f'ShardSelector.field must be "uid" or "namespace", got {field!r}')
+        if field not in ("uid", "namespace", "name"):
+            raise InvalidSelectorError(f'ShardSelector.field must be "uid", "namespace" or "name", got {field!r}')
         if not ranges:
             raise InvalidSelectorError(
                 "ShardSelector.ranges must contain a range, got none. Omit the selector to select all"
@@ -66,10 +77,20 @@ class ShardSelector:
 
     def matches(self, obj: Resource) -> bool:
         """Return whether the hash of the object's field is in a range."""
-        number = shard_hash(obj.uid) if self.field == "uid" else _namespace_hash(obj.namespace)
+        if self.field == "namespace":
+            number = _namespace_hash(obj.namespace)
+        else:
+            number = shard_hash(obj.uid if self.field == "uid" else obj.key)
         return any(start <= number < end for start, end in self.ranges)
 
+    def without(self, other: ShardSelector) -> ShardSelector | None:
+        """Return the parts outside of another selector of the same field, or None without such parts."""
+        left = subtracted(self.ranges, other.ranges)
+        return ShardSelector(self.field, left) if left else None
+
     def __str__(self) -> str:
+        if self.field == "name":
+            return ""
         return " || ".join(
             f"shardRange(object.metadata.{self.field}, '{start:#018x}', '{end:#018x}')" for start, end in self.ranges
         )

@@ -15,6 +15,7 @@ from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
+from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.cache.core.deltas import Deltas
 from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
@@ -111,6 +112,10 @@ class Controller:
     def statistics(self) -> ReflectorStatistics:
         """Return the statistics of the reflector."""
         return self._reflector.statistics()
+
+    async def change_shard(self, shard: ShardSelector) -> None:
+        """Let the reflector continue with another shard, and wait until its new ranges are in the queue."""
+        await self._reflector.change_shard(shard)
 
     async def run(self) -> None:
         """Run until canceled.

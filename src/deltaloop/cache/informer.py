@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.controller import Controller, ControllerConfig
-from deltaloop.cache.core.deltas import Deltas, WholeList, is_keyed, is_whole_list
+from deltaloop.cache.core.deltas import Deltas, DeltaType, WholeList, is_keyed, is_whole_list
 from deltaloop.cache.core.freshness import Freshness, is_reached
 from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas, process_keyed
 from deltaloop.cache.core.process_list import ListProcessing
@@ -39,6 +39,7 @@ from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
 from deltaloop.cache.turns import in_turns
 
 if TYPE_CHECKING:
+    from deltaloop.api.shard_selector import ShardSelector
     from deltaloop.cache.compression import CacheCompression
     from deltaloop.cache.consistency import ConsistencyChecker
     from deltaloop.cache.core.consistency import ConsistencyReport
@@ -251,6 +252,26 @@ class Informer(Generic[T_co]):
     def bytes_held(self) -> int:
         """Return the total size of the stored objects in bytes, compressed or as JSON. It visits each object."""
         return sum(obj.stored_size for obj in self.indexer.list())
+
+    async def change_shard(self, shard: ShardSelector) -> None:
+        """Cache another shard: list only new ranges, and drop the objects of other ranges.
+
+        The informer must have a shard selector of the same field. It waits until the cache has the new content.
+        Handlers receive additions and deletions.
+
+        Raises:
+            InformerStoppedError: If the informer stops first.
+        """
+        await self._controller.change_shard(shard)
+        while not (self._queue.is_idle and self.has_synced):
+            if self._queue.closed:
+                raise InformerStoppedError(f"the informer of {self.name} has stopped, so it cannot change its shard")
+            await self._queue.wait_for_progress()
+        lost = [obj for obj in self.indexer.list() if not shard.matches(obj)]
+        if lost:
+            self._queue.write_all([(DeltaType.DELETED, obj, "") for obj in lost])
+        while not self._queue.is_idle and not self._queue.closed:
+            await self._queue.wait_for_progress()
 
     async def wait_for_resource_version(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
         """Wait until the cache includes a resource version, such as the version of your own write.

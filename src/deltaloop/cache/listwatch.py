@@ -207,7 +207,7 @@ class ListWatch:
         parts += [f"in namespace {self.namespace}"] if self.namespace else []
         selectors = ",".join(part for part in (self.label_selector, self.field_selector) if part)
         parts += [f"where {selectors}"] if selectors else []
-        parts += [f"in shard {self.shard_selector}"] if self.shard_selector is not None else []
+        parts += [f"in a shard by {self.shard_selector.field}"] if self.shard_selector is not None else []
         return " ".join(parts)
 
     def __repr__(self) -> str:

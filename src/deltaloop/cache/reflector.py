@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
+from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Change, DeltaType, Unread
@@ -29,7 +30,7 @@ from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.errors import WatchListStalledError, describe_error
-from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher, shard_selector_of
+from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher, ListWatch, shard_selector_of
 from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.verbs.resource_list import ResourceList
@@ -141,6 +142,9 @@ class Reflector:
         self._receive_object = receive
         shard = shard_selector_of(lister_watcher)
         self._selects = None if shard is None else shard.matches  # servers without KEP-5866 send all objects
+        self._is_old: Callable[[Resource], bool] | None = None
+        self._wanted: tuple[ShardSelector, asyncio.Future[None]] | None = None
+        self._reading: asyncio.Timeout | None = None
         self._metrics = GuardedCacheMetrics(metrics, self.name)
         self._byte_stream: ByteStream | None = None
         self._began_at = 0.0
@@ -167,6 +171,8 @@ class Reflector:
         loop = asyncio.get_running_loop()
         now = loop.time()
         while True:
+            if self._wanted is not None:
+                await self._change_shard(*self._wanted)
             match self._core.ask(now, random=self._random()):
                 case Wait(until):
                     await asyncio.sleep(until - loop.time())
@@ -177,6 +183,62 @@ class Reflector:
                 case (OpenWatch() | OpenWatchList()) as effect:
                     await self._watch(effect, loop)
             now = loop.time()
+
+    async def change_shard(self, shard: ShardSelector) -> None:
+        """Continue with another shard, of which only new ranges are listed.
+
+        It waits until they are in the store. The source must be a ``ListWatch`` with a shard. Other objects stay in the
+        store. A later call replaces a call that still waits.
+        """
+        if self._wanted is not None:
+            self._wanted[1].cancel()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wanted = shard, done
+        if self._reading is not None:
+            self._reading.reschedule(asyncio.get_running_loop().time())
+        await done
+
+    async def _change_shard(self, shard: ShardSelector, done: asyncio.Future[None]) -> None:
+        source, core = self._lister_watcher, self._core
+        assert isinstance(source, ListWatch)
+        assert source.shard_selector is not None
+        gained = shard.without(source.shard_selector)
+        if gained is not None and not core.will_list:
+            try:
+                objects, version = await self._list_ranges(source, gained)
+            except Exception as error:  # noqa: BLE001 - a source may raise any exception; a list of all ranges follows
+                _logger.warning(
+                    "cannot list new ranges, listing the shard again",
+                    extra={"reflector": self.name, "error": describe_error(error)},
+                )
+                gained = None
+                core.list_again()
+            else:
+                known, newest = gained.matches, Resource.from_dict({"metadata": {"resourceVersion": version}}).version
+                # The watch continues at an older version, and repeats changes that the list contains.
+                self._is_old = lambda obj: 0 < obj.version <= newest and known(obj)
+                self._write_all([(DeltaType.ADDED, obj, "") for obj in objects])
+        elif core.will_list:
+            core.list_again()
+        source.shard_selector, self._selects = shard, shard.matches
+        if self._wanted is not None and self._wanted[1] is done:
+            self._wanted = None
+        if not done.done():
+            done.set_result(None)
+
+    async def _list_ranges(self, source: ListWatch, gained: ShardSelector) -> tuple[list[Resource], str]:
+        before, source.shard_selector, self._selects = source.shard_selector, gained, gained.matches
+        try:
+            options = requests.first_page("", page_size=self._core.options.page_size, server_pages=True)
+            found: list[Resource] = []
+            while True:
+                page = await self._received(await source.list(options))
+                found += page.items
+                if not page.continue_:
+                    return found, page.resource_version
+                options = options.replace(continue_=page.continue_, resource_version="")
+        finally:
+            source.shard_selector, self._selects = before, None if before is None else before.matches
 
     async def _list(self, effect: ListPage, loop: asyncio.AbstractEventLoop) -> None:
         if not effect.options.continue_:
@@ -215,6 +277,7 @@ class Reflector:
             self._report(self._core.store_failed(refusal, loop.time(), random=self._random()))
 
     async def _replace_with(self, listed: CompleteList) -> Exception | None:
+        self._is_old = None
         if listed.skipped:
             _logger.warning(
                 "list contains unreadable objects, keeping their cached state",
@@ -270,7 +333,7 @@ class Reflector:
                     if core.phase is ReflectorPhase.RECEIVING:
                         refusal, rest = await self._receive(batches, loop)
                     if refusal is None and core.phase is ReflectorPhase.STREAMING:
-                        await self._stream(events, batches, rest, loop)
+                        await self._stream_shard(events, batches, rest, loop)
         except _WentBackError:
             return  # already reported
         except _StoreRefusedError as error:
@@ -282,6 +345,9 @@ class Reflector:
                 return
         if refusal is not None:
             self._report(core.store_failed(refusal, loop.time(), random=self._random()))
+            return
+        if self._wanted is not None and core.phase is ReflectorPhase.STREAMING:
+            core.watch_interrupted()
             return
         if core.phase is ReflectorPhase.RECEIVING:
             self._report(core.watch_list_ended(loop.time(), random=self._random()))
@@ -408,6 +474,28 @@ class Reflector:
                 await asyncio.sleep(0)
         return None, ()
 
+    async def _stream_shard(
+        self,
+        events: AsyncIterator[WatchEvent],
+        batches: Batches,
+        rest: Sequence[WatchEvent],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Read events until the stream ends or ``change_shard`` is called."""
+        if self._selects is None:
+            await self._stream(events, batches, rest, loop)
+            return
+        reading = asyncio.timeout_at(None if self._wanted is None else loop.time())
+        try:
+            async with reading:
+                self._reading = reading
+                await self._stream(events, batches, rest, loop)
+        except TimeoutError:
+            if not reading.expired():
+                raise
+        finally:
+            self._reading = None
+
     async def _stream(
         self,
         events: AsyncIterator[WatchEvent],
@@ -471,7 +559,9 @@ class Reflector:
             self._warn_of_nameless(changed[0])
             return 1
         if verdict is _APPLY:
-            receive, selects = self._receive_object, self._selects
+            receive, selects, is_old = self._receive_object, self._selects, self._is_old
+            if is_old is not None:
+                changed = [event for event in changed if not is_old(event.object)]
             try:
                 self._write_all(
                     [

@@ -106,7 +106,10 @@ app: typer.Typer = group(
     {
         "run": "run:run",
         "why": "why:why",
+        "doctor": "doctor:doctor",
         "simulate": "simulate:simulate",
+        "plan": "plan:plan",
+        "snapshot": "snapshot:snapshot",
         "generate": "generate:app",
         "new": "new:new",
         "package": "package:package",

@@ -20,6 +20,9 @@ def test_a_lease_without_a_renewal_is_deleted_after_its_duration() -> None:
     membership.evicted(A)
     assert membership.dead(115.0) == {"ua"}
     assert membership.alive() == (B,)
+    membership.saw([A, B], ["ua", "ub"], 115.5)  # from an old cache
+    assert membership.dead(115.5) == {"ua"}
+    assert membership.alive() == (B,)
     membership.saw([B], ["ub"], 116.0)
     assert membership.dead(116.0) == frozenset()
 

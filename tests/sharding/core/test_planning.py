@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaloop.api.shard_selector import HASH_SPACE, shard_hash
+from deltaloop.sharding.core.key_ranges import KeyRanges
 from deltaloop.sharding.core.membership import MemberLease
-from deltaloop.sharding.core.planning import Load, merged_load, plan, summarized_load
+from deltaloop.sharding.core.planning import Load, Report, combined_load, plan, summarized_load
 from deltaloop.sharding.core.shard_map import ShardMap, ShardRange
 
 
@@ -74,6 +75,33 @@ def test_a_new_member_receives_only_its_share() -> None:
     assert shares(after, load)[1] < 1.1
 
 
+@pytest.mark.parametrize("sizes", [1, 20])
+def test_members_have_even_shares_while_they_join_one_by_one(sizes: int) -> None:
+    load = sorted((shard_hash(f"tenant-{place:03}"), float(place % sizes + 1)) for place in range(1000))
+    shard_map = settled(ShardMap.of_equal_ranges(8), members(1), load)
+    for number in range(2, 9):
+        reports: dict[str, Report] = {}
+        for uid in {each.owner for each in shard_map.ranges}:
+            held = KeyRanges((each.start, each.end) for each in shard_map.ranges if each.owner == uid)
+            reports[uid] = Report.of(held, dict(load), 64)
+        known, covered = combined_load(shard_map, reports)
+        assert covered
+        assert sum(weight for _, weight in known) == pytest.approx(sum(weight for _, weight in load))
+        shard_map = settled(shard_map, members(number), known)
+        assert shares(shard_map, load)[1] < 1.1
+
+
+def test_the_report_of_the_owner_counts_and_otherwise_that_of_an_earlier_owner() -> None:
+    half = HASH_SPACE // 2
+    shard_map = ShardMap((ShardRange(0, half, 1, "u0"), ShardRange(half, HASH_SPACE, 1, "u1")))
+    old = Report.of(KeyRanges([(0, HASH_SPACE)]), {1: 5.0, half + 1: 6.0}, 64)
+    new = Report.of(KeyRanges([(0, half)]), {1: 7.0}, 64)
+    assert combined_load(shard_map, {"gone": old, "u0": new}) == ([(1, 7.0), (half + 1, 6.0)], True)
+    assert combined_load(shard_map, {"u0": new}) == ([(1, 7.0)], False)
+    assert old.distance(old) == 0
+    assert new.distance(old) > 0.5
+
+
 def test_a_leaving_member_gives_away_all_ranges() -> None:
     load = load_of([f"team-{place:02}" for place in range(100)])
     before = settled(ShardMap.of_equal_ranges(8), members(3), load)
@@ -112,7 +140,7 @@ def test_ranges_are_not_assigned_without_members() -> None:
 )
 def test_planner_terminates_and_satisfies_invariants(load: dict[int, float], changes: list[tuple[int, int]]) -> None:
     shard_map = ShardMap.of_equal_ranges(4)
-    points = merged_load([sorted(load.items())])
+    points = sorted(load.items())
     for number, leaving in changes:
         alive = members(number, leaving=min(leaving, number - 1))
         dead = frozenset(each.owner for each in shard_map.ranges if each.owner) - {each.uid for each in alive}

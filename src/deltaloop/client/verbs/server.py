@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
 
@@ -12,11 +13,21 @@ from deltaloop.api.json_writing import write_json
 from deltaloop.api.list_options import ListOptions, parsed_selector
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails, error_from_status
+from deltaloop.api.status import (
+    ApiError,
+    InternalServerError,
+    NotFoundError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    Status,
+    StatusDetails,
+    error_from_status,
+)
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.accept import list_accept
 from deltaloop.client.core.answers import is_status, is_unserved_path
 from deltaloop.client.discovery import BoundKind, Discovery
+from deltaloop.client.errors import TransportError
 from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
 from deltaloop.client.transport.protocol import Pool
 from deltaloop.client.transport.sender import RequestSender
@@ -66,6 +77,18 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     timeout: float | None = None
 
 
+class WriteGuard(Protocol):
+    """Observer of all writes of a client, which can reject them."""
+
+    def began(self, action: str) -> None:
+        """Process a write before it is sent, or reject it by raising an exception."""
+        ...
+
+    def ended(self, *, unknown: bool) -> None:
+        """Process the end of a write that ``began`` permitted. ``unknown`` means that it can still be carried out."""
+        ...
+
+
 class Way(Protocol):
     @property
     def home(self) -> str:
@@ -110,6 +133,7 @@ class Server:
         self.pool = Pool.REQUESTS
         self.on_warning: WarningHandler | None = options.on_warning
         self.write_check: WriteCheck | None = None
+        self.write_guard: WriteGuard | None = None
         self.access_check: AccessCheck | None = None
         self.home: str = config.namespace
         self.why_no_home = "this client has no default namespace"
@@ -220,6 +244,9 @@ class Server:
                 self.access_check(rbac_verb, known.type, request.namespace, request.subresource or "")
             if body is None and isinstance(request.options, DeleteOptions):
                 body = write_json(request.options.to_dict(), "the delete options")
+            guard = self.write_guard
+            if guard is not None:
+                guard.began(f"{method} {path}")
             try:
                 answer = await self.sender.send(
                     method,
@@ -233,10 +260,18 @@ class Server:
                     write_check=self.write_check,
                 )
             except NotFoundError as error:
+                if guard is not None:
+                    guard.ended(unknown=False)
                 if moved:
                     raise
                 request, moved = await self._moved_request(request, error), True
+            except BaseException as error:
+                if guard is not None:
+                    guard.ended(unknown=may_have_been_carried_out(error))
+                raise
             else:
+                if guard is not None:
+                    guard.ended(unknown=False)
                 found = _answer(request, answer.body)
                 if self.on_written is not None:
                     self.on_written(request, found)
@@ -267,6 +302,15 @@ class Server:
         if not namespace or kind.namespaced or namespace != self.home:
             return namespace
         return None if self.discovery.is_moved(kind) else namespace
+
+
+def may_have_been_carried_out(error: BaseException) -> bool:
+    """Return whether a failed write may still have changed the server."""
+    if isinstance(error, TransportError):
+        return error.sent
+    return isinstance(
+        error, asyncio.CancelledError | InternalServerError | ServiceUnavailableError | ServerTimeoutError
+    )
 
 
 def _write_query(options: ClientOptions) -> dict[str, str]:

@@ -14,6 +14,8 @@ from typing import final
 
 import msgspec
 
+from deltaloop.sharding.core.ownership import ShardState
+
 
 class Leadership(Enum):
     """Role of this process in the election."""
@@ -76,6 +78,17 @@ def readiness(
         ),
         Check(name="running", ok=not stopping, message="the program is ending" if stopping else ""),
     )
+
+
+def shard_check(state: ShardState) -> Check:
+    """Return the check of a sharded program, which fails on all members if a range has had no owner for too long."""
+    longest = max((each.unowned_for or 0.0 for each in state.unowned), default=0.0)
+    names = ", ".join(each.name for each in state.unowned[:5])
+    more = f" and {len(state.unowned) - 5} more" if len(state.unowned) > 5 else ""
+    message = f"{len(state.own)} of {len(state.ranges)} ranges"
+    if state.unowned:
+        message = f"ranges without an owner for up to {longest:.0f} s: {names}{more}"
+    return Check(name="shards", ok=not state.unowned and bool(state.ranges), message=message)
 
 
 def answer(checks: Iterable[Check], *, verbose: bool, exclude: frozenset[str] = frozenset()) -> tuple[bool, str]:

@@ -30,6 +30,7 @@ WARNING_INTERVAL: Final = 10.0
 class StopReason(Enum):
     TIMEOUT = "its timeout expired"
     INTERRUPTED = "leadership was lost, or the program is ending"
+    MOVED = "its range moves to another member"
 
 
 class Running(msgspec.Struct, eq=False):

@@ -20,6 +20,7 @@ from deltaloop.runtime.core.overlay import Overlay, StoredWrite, WriteKind
 
 if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
+    from deltaloop.sharding.share import Share
 
 _MOST_BOUND: Final = 1000
 
@@ -45,11 +46,14 @@ class CacheView:
         name: str = "",
         transform: Callable[[Resource], Resource] | None,
         clock: Callable[[], float],
+        share: Share | None = None,
     ) -> None:
         """Create a view; None for ``namespace`` and an empty ``name`` mean that the cache has all of them.
 
-        ``transform`` is the informer's transformation, which is also applied to own writes.
+        ``transform`` is the informer's transformation, which is also applied to own writes. With a ``share``, the cache
+        has only the objects of this share.
         """
+        self.share = share
         self.informer = informer
         self.namespace = namespace
         self.name = name
@@ -62,6 +66,12 @@ class CacheView:
         self._lookup: Callable[[str], Resource | None] = informer.indexer.get_by_key
         self._cached = informer.indexer._items  # noqa: SLF001 - the event loop needs no lock
         self._has_synced = False
+
+    def covers(self, namespace: str | None, name: str | None) -> bool:
+        """Return whether the cache has an object, or all objects of a namespace (None means all)."""
+        if self.namespace is not None and self.namespace != namespace:
+            return False
+        return self.share is None or self.share.covers(namespace, name)
 
     def is_fresh(self, max_staleness: float | None) -> bool:
         """Return whether the server confirmed the cache within ``max_staleness`` seconds; None requires only a sync."""
@@ -195,10 +205,10 @@ class KindViews:
         self.whole: CacheView | None = None
         self.tracked: builtins.list[CacheView] = []
 
-    def find(self, namespace: str | None) -> CacheView | None:
-        """Return a view that has a namespace (None means all); None if there is none."""
+    def find(self, namespace: str | None, name: str | None = None) -> CacheView | None:
+        """Return a view that covers an object, or a namespace (None means all) without a name; otherwise None."""
         for view in self.views:
-            if view.namespace is None or view.namespace == namespace:
+            if view.covers(namespace, name):
                 return view
         return None
 
@@ -238,5 +248,6 @@ class Views:
             if known.informer is view.informer:
                 return known
         kind.views.append(view)
-        kind.whole = kind.views[0] if kind.views[0].namespace is None else None
+        first = kind.views[0]
+        kind.whole = first if first.namespace is None and first.share is None else None
         return view

@@ -31,14 +31,16 @@ from deltaloop.runtime.controller import Controller, require_controllers
 from deltaloop.runtime.core.access import rules_for, rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
-from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness
+from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness, shard_check
 from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Linger, Shutdown
+from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.program.manager_options import ManagerOptions
-from deltaloop.runtime.program.pages import only_local
+from deltaloop.runtime.program.pages import Action, Route, StreamRoute, only_local
 from deltaloop.runtime.program.preflight import check_access
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
+from deltaloop.runtime.program.shards import MemberWork
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
 from deltaloop.runtime.reconcile.access_guard import AccessGuard
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from deltaloop.runtime.program.doctor import Doctor
     from deltaloop.runtime.program.health_server import HealthServer
     from deltaloop.runtime.program.lifespans import Lifespan
+    from deltaloop.sharding import ShardMember, ShardState
     from deltaloop.webhooks import WebhookMetrics, WebhookServer
     from deltaloop.webhooks.certificates.sources import CertificateSource
     from deltaloop.webhooks.core.certificates.targets import WebhookTarget
@@ -90,6 +93,7 @@ class Manager:
         webhooks: Sequence[Webhook] = (),
         certificates: CertificateSource | None = None,
         webhook_metrics: WebhookMetrics | None = None,
+        shards: ShardMember | None = None,
         webhook_targets: Sequence[WebhookTarget] = (),
         options: ManagerOptions | None = None,
     ) -> None:
@@ -107,6 +111,8 @@ class Manager:
             webhooks: Webhooks to serve on every replica, from the start on.
             certificates: Source of the webhook server's certificate.
             webhook_metrics: Metrics of the webhook server.
+            shards: Member of a sharded program, which reconciles only its share of the objects. None means all objects.
+                It replaces ``elector``, and must be in the same cluster.
             webhook_targets: Configurations that call the webhooks, for ``doctor``.
             options: Manager options, such as timeouts and addresses.
 
@@ -134,7 +140,13 @@ class Manager:
 
             refuse_finalizers(self.controllers)
         self._client = client
+        self._shards = shards
+        if shards is not None:
+            if elector is not None:
+                raise InvalidArgumentError("must not be combined with elector. Omit elector.", argument="shards")
+            elector = shards.elector
         self._elector = elector
+        self._recorder = recorder
         self._recorders: dict[str, ComponentRecorder] = {}
         if recorder is not None:
             self._recorders = {name: recorder.for_component(name) for name in seen}
@@ -166,6 +178,8 @@ class Manager:
         self._users: dict[str, set[str]] = {}
         self._factory: InformerFactory | None = None
         self._term: Term | None = None
+        self._member_work: MemberWork | None = None
+        self._leave_until: float | None = None
         self._synced = False
         self._clock: Callable[[], float] = lambda: asyncio.get_running_loop().time()
         self._used = False
@@ -226,6 +240,11 @@ class Manager:
         """Return the running HTTP servers under the names ``health`` and ``metrics``."""
         return MappingProxyType(self._servers)
 
+    @property
+    def shard_state(self) -> ShardState | None:
+        """Return the ranges and members of a sharded program; None if this process has all objects."""
+        return None if self._shards is None else self._shards.state
+
     def readiness(self) -> tuple[Check, ...]:
         """Return the checks of ``/readyz``.
 
@@ -248,6 +267,8 @@ class Manager:
             max_staleness=self.options.max_staleness,
             require_leadership=self.options.require_leadership,
         )
+        if self._shards is not None:
+            checks = (*checks, shard_check(self._shards.state))
         return (*checks, *self._webhooks.checks())
 
     def health(self) -> tuple[Check, ...]:
@@ -335,10 +356,13 @@ class Manager:
         cancelled_life = False
         until: float | None
         while not life.done():
-            running = sum(len(loop.runs) for loop in self._loops)
+            leaving = self._is_leaving()
+            running = sum(len(loop.runs) for loop in self._loops) or int(leaving)
             match self._shutdown.ask(self._clock(), running=running):
                 case Continue():
                     until = None
+                case Drain(until) if leaving:
+                    until = min(until, self._leave_until or until)
                 case Drain(until):
                     for loop in self._loops:
                         loop.stop_taking()
@@ -367,6 +391,17 @@ class Manager:
                 cancelled = error
                 self.stop()
         return cancelled
+
+    def _is_leaving(self) -> bool:
+        """Return whether a member of a sharded program still works until other members have its ranges."""
+        if self._shards is None or self._term is None or not self._shutdown.stopping:
+            return False
+        now = self._clock()
+        if self._leave_until is None:
+            self._leave_until = now + self.options.drain_timeout / 2
+            self._shards.on_left = self._changed.set
+            self._shards.leave()
+        return not self._shards.has_left and now < self._leave_until
 
     async def _wait(self, life: asyncio.Task[None], until: float | None) -> None:
         changed = asyncio.create_task(self._changed.wait(), name="manager: change")
@@ -443,22 +478,52 @@ class Manager:
             probe,
         )
         from deltaloop.runtime.program.health_server import HealthServer
-        from deltaloop.runtime.program.token_reviews import review_tokens
+        from deltaloop.runtime.program.token_reviews import review_tokens, review_users
 
-        may_get = review_tokens(self._client)
+        may_get, may_ask, doctor = review_tokens(self._client), review_users(self._client), self.doctor
         if options.health is not None:
             routes = {
                 "/healthz": probe(self.health),
                 "/readyz": probe(self.readiness),
                 EXPLAIN_PATH: only_local(explanation(self._history, clock=self._clock, standby_of=self._standby_of)),
-                DOCTOR_PATH: only_local(diagnosis_page(self.doctor.document)),
+                DOCTOR_PATH: only_local(diagnosis_page(doctor.document), post=self._actions()),
+                **self._page_routes(),
             }
-            self._servers["health"] = HealthServer(options.health, routes, may_get=may_get)
+            self._servers["health"] = HealthServer(options.health, routes, may_get=may_get, may_ask=may_ask)
         if options.metrics is not None and self._metrics_page is not None:
             routes = {"/metrics": metrics_page(self._metrics_page)}
             self._servers["metrics"] = HealthServer(options.metrics, routes, may_get=may_get)
         for server in self._servers.values():
             await stack.enter_async_context(server)
+        if "health" in self._servers and self._watchdog.is_watching:
+            from deltaloop.runtime.program.blocked_answers import BlockedAnswers
+
+            answers = BlockedAnswers(self._servers["health"], doctor.blocked_document)
+            self._watchdog.while_blocked = answers.serve
+            stack.callback(answers.close)
+            stack.callback(setattr, self._watchdog, "while_blocked", None)
+
+    def _actions(self) -> Action | None:
+        """Return the function for POST requests; None if actions are not allowed."""
+        self.doctor.actions = self.options.doctor_actions
+        if not self.options.doctor_actions:
+            return None
+        from deltaloop.runtime.program.doctor_actions import DoctorActions
+
+        namespace = self._client.namespace
+        return DoctorActions(self._loops, self._recorders, namespace=namespace, clock=self._clock).answer
+
+    def _page_routes(self) -> dict[str, Route]:
+        from deltaloop.runtime.program.live_page import DATA_PATH, LIVE_PATH, PAGE_PATH, LivePage
+
+        page = LivePage(self.doctor, self._history, self._loops, clock=self._clock)
+        if self._recorder is not None:
+            self._recorder.watch(page.saw_event)
+        return {
+            PAGE_PATH: only_local(page.html),
+            LIVE_PATH: only_local(StreamRoute(page.live)),
+            DATA_PATH: only_local(page.data),
+        }
 
     async def _start_caches(self, stack: AsyncExitStack) -> None:
         """Create the caches and wait until they are filled.
@@ -491,6 +556,7 @@ class Manager:
         # No await follows until all caches are made, so a cancellation leaves either all of them or none.
         self._factory = factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
         views, attribution, tracing = Views(), Attribution(), Tracing()
+        work = self._member_work = None if self._shards is None else MemberWork(self._shards.share, clock)
         for plan in plans:
             loop = ReconcileLoop(
                 plan.controller,
@@ -504,6 +570,7 @@ class Manager:
                 random=options.random,
                 lifespans=self._lifespans,
                 access=AccessGuard(plan.controller.name, plan.declared(options.namespace), options.undeclared_access),
+                share=None if self._shards is None else self._shards.share,
             )
             self._loops.append(loop)
             informers = connect_caches(
@@ -515,6 +582,7 @@ class Manager:
                 options=options.informers,
                 clock=clock,
                 wall_clock=options.wall_clock,
+                work=work,
             )
             connect_tracker(
                 loop,
@@ -533,13 +601,19 @@ class Manager:
             self._users.setdefault(informer.name, set()).add("webhooks")
             self._informers.append(informer)
         self._informers[:] = dict.fromkeys(self._informers)
+        if work is not None:
+            work.loops = self._loops
         await stack.enter_async_context(factory)
         await stack.enter_async_context(self._sources())
 
     @asynccontextmanager
     async def _sources(self) -> AsyncGenerator[None, None]:
+        work = self._member_work
         tasks = [
-            asyncio.create_task(_run_source(source, loop), name=f"source {source.name}")
+            asyncio.create_task(
+                _run_source(source, loop, loop.queue if work is None else work.of_source(loop.queue)),
+                name=f"source {source.name}",
+            )
             for loop in self._loops
             for source in loop.controller.sources
         ]
@@ -555,12 +629,18 @@ class Manager:
             await self._work(self._client)
             return
         await stack.enter_async_context(self._standing_by())
+        if self._shards is not None:
+            await stack.enter_async_context(self._shards)
         async for term in self._elector.terms():
             async with term:
                 self._term = term
                 if not self._synced:
                     await self._start_caches(stack)
-                await self._work(term.client)
+                if self._shards is None or self._member_work is None:
+                    await self._work(term.client)
+                else:
+                    async with self._shards.joined(term, self._member_work):
+                        await self._work(term.client)
             self._term = None
             if self._shutdown.stopping:
                 return
@@ -599,9 +679,9 @@ class Manager:
         return f"<Manager of {names or 'nothing'}, {self._shutdown.phase.value}, {self.leadership.value}>"
 
 
-async def _run_source(source: Source, loop: ReconcileLoop) -> None:
+async def _run_source(source: Source, loop: ReconcileLoop, queue: AcceptsKeys) -> None:
     try:
-        await source.run(loop.queue, loop.metrics.triggered)
+        await source.run(queue, loop.metrics.triggered)
     except (Exception, asyncio.CancelledError) as error:
         if is_cancelled_from_outside(error):
             raise

@@ -36,6 +36,7 @@ from deltaloop.runtime.sources import Watch
 
 if TYPE_CHECKING:
     from deltaloop.runtime.core.children import ChildKind
+    from deltaloop.runtime.program.shards import MemberWork
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -209,8 +210,11 @@ def connect_caches(
     options: InformerOptions,
     clock: Callable[[], float],
     wall_clock: Callable[[], datetime] = utc_now,
+    work: MemberWork | None = None,
 ) -> list[Informer[Any]]:
     """Connect a controller's kinds to its queue, make their caches readable, and return the informers.
+
+    ``work`` is None if this process has all keys.
 
     Raises InvalidControllerError for different indexes of the same name.
     """
@@ -234,10 +238,12 @@ def connect_caches(
     for wire in wires.wires:
         watch = wire.watch
         place = watch.namespace if wire.kind.namespaced else None
+        shard = None if work is None else work.selector(wire, wires)
         try:
             informer = factory.informer(
                 untyped(wire.kind),  # handlers, predicates and views need untyped objects
                 namespace=place,
+                shard_selector=shard,
                 indexers=watch.indexers,
                 label_selector=watch.label_selector,
                 field_selector=watch.field_selector,
@@ -247,16 +253,19 @@ def connect_caches(
             problem = f"of {wire.kind} must not have another function for the existing index {names}. Rename it."
             raise InvalidControllerError(controller, problem, argument="indexers") from error
         informers.append(informer)
+        if work is not None and shard is not None:
+            work.informers[informer] = shard.field
         if loop.own_cache is None:  # the first wire is the controller's own kind
             loop.own_cache = informer.lister()
         if not watch.label_selector and not watch.field_selector:
             held = _held(wire.kind, place, namespace)
-            view = CacheView(informer, namespace=held, transform=cached_form(options), clock=clock)
+            share = None if shard is None else loop.share
+            view = CacheView(informer, namespace=held, transform=cached_form(options), clock=clock, share=share)
             caches.add(watch.resource, wire.kind, views.add(wire.kind, view))
         if wire.mapper is not None:
             name = f"{controller}: {wire.source} {wire.kind}"
             handler = Enqueue(
-                loop.queue,
+                loop.inbox,
                 with_caches(wire.mapper, caches),
                 source=wire.source,
                 name=name,
@@ -292,7 +301,7 @@ def connect_tracker(
         wires.controller.name,
         kinds,
         client=client,
-        queue=loop.queue,
+        queue=loop.inbox,
         on_trigger=loop.metrics.triggered if loop.metrics.is_on else None,
         views=views,
         namespace=wires.controller.namespace or namespace,

@@ -13,7 +13,6 @@ The client reads from the server if
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import copy
 from collections.abc import Mapping
@@ -26,15 +25,15 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions, parsed_selector
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import Kind, TypedKind
-from deltaloop.api.status import InternalServerError, ServerTimeoutError, ServiceUnavailableError
 from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
 from deltaloop.client.discovery import BoundKind
-from deltaloop.client.errors import TransportError
 from deltaloop.client.verbs.server import (
     EVERYTHING,
     Server,
+    WriteGuard,
     WriteRequest,
     both_checks,
+    may_have_been_carried_out,
     not_found,
     place_of,
     refuse_namespace,
@@ -80,6 +79,7 @@ class CachedWay(msgspec.Struct, eq=False):
     home: str
     _write_check: WriteCheck | None
     _server: Server | None = None
+    _write_guard: WriteGuard | None = None
     why_no_home: str = _NO_HOME
     max_staleness: float | None = None
     noted: builtins.list[OwnWrite] = []
@@ -92,7 +92,9 @@ class CachedWay(msgspec.Struct, eq=False):
             check = self._base.write_check
             if self._write_check is not None:
                 check = both_checks(check, self._write_check)
-            self._server = self._base.replaced(home=self.home, why_no_home=self.why_no_home, write_check=check)
+            self._server = self._base.replaced(
+                home=self.home, why_no_home=self.why_no_home, write_check=check, write_guard=self._write_guard
+            )
         return self._server
 
     # -- reads
@@ -109,13 +111,13 @@ class CachedWay(msgspec.Struct, eq=False):
     ) -> Resource | None:
         place = namespace or self.home if known.namespaced else namespace
         views = self._views.bound[known]
-        view = views.whole or views.find(place)
+        view = views.whole or views.find(place, name)
         found: Resource | Unsure | None = UNSURE
         if view is not None and subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
             found = view.read(f"{place}/{name}" if place else name)
         if found is UNSURE:  # rare
             place = place_of(self, known, namespace)
-            view, key = None if subresource else views.find(place), join_key(place, name)
+            view, key = None if subresource else views.find(place, name), join_key(place, name)
             if view is not None and view.is_uncertain(key):
                 found = view.settle(key, await self._ask(known, name, place, timeout))
             elif view is not None and view.is_fresh(self.max_staleness):
@@ -179,7 +181,7 @@ class CachedWay(msgspec.Struct, eq=False):
         known, verb, name, namespace = request.kind, request.verb, request.name, request.namespace
         key = f"{namespace}/{name}" if namespace else name
         views = self._views.bound[known]
-        view = (views.whole or views.find(namespace)) if name else None
+        view = (views.whole or views.find(namespace, name)) if name else None
         before = None if view is None else view.newest(key)
         uid = "" if before is None else before.uid
         if verb == "delete":
@@ -210,7 +212,7 @@ class CachedWay(msgspec.Struct, eq=False):
     def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
         """Return the newest complete state of an object, or None if only the server knows it."""
         views = self._views.bound[known]
-        view = views.whole or views.find(namespace)
+        view = views.whole or views.find(namespace, key.rpartition("/")[2])
         if view is None or not view.is_whole:
             return None
         found = view.read(key)
@@ -219,7 +221,8 @@ class CachedWay(msgspec.Struct, eq=False):
     def wrote_live(self, request: WriteRequest, answer: Any) -> None:
         if request.options is None or not request.options.dry_run:
             key = join_key(request.namespace, request.name)
-            view = self._views.of(request.kind.type).find(request.namespace) if request.name else None
+            name = request.name
+            view = self._views.of(request.kind.type).find(request.namespace, name) if name else None
             self._carried_out(request, key, None if view is None else view.newest(key), answer)
 
     def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
@@ -331,6 +334,7 @@ class ReconcileClient(Verbs):
         key: str = "",
         namespace: str | None = None,
         write_check: WriteCheck | None = None,
+        write_guard: WriteGuard | None = None,
     ) -> None:
         """Create the client of one reconcile.
 
@@ -344,12 +348,13 @@ class ReconcileClient(Verbs):
             namespace: Default namespace. An empty value means that requests must specify one, None means that of
                 ``client``.
             write_check: Function called before each write, after the checks of ``client``.
+            write_guard: Observer of all writes.
         """
         server = client._server  # noqa: SLF001 - of the same family
         home = server.home if namespace is None else namespace
         by, self._kinds = (controller, number, key), server.discovery.kinds
         self.way: CachedWay = CachedWay(
-            server, self._kinds, server.write_query, views, attribution, by, home, write_check
+            server, self._kinds, server.write_query, views, attribution, by, home, write_check, None, write_guard
         )
         self._way = self.way
         self._client = client
@@ -418,15 +423,6 @@ class ReconcileClient(Verbs):
             everything = await self.live.list_all(known.untyped, namespace=cache.namespace)
             found = [obj for obj in everything if value in cache.index_values(index, obj)]
         return found if known.decode is None else [*map(known.decode, found)]
-
-
-def may_have_been_carried_out(error: BaseException) -> bool:
-    """Return whether a failed write may still have changed the server."""
-    if isinstance(error, TransportError):
-        return error.sent
-    return isinstance(
-        error, asyncio.CancelledError | InternalServerError | ServiceUnavailableError | ServerTimeoutError
-    )
 
 
 def _still_there(answer: Resource) -> bool:

@@ -46,6 +46,7 @@ from deltaloop.runtime.core.outcomes import (
 )
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import Runs, StopReason
+from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
@@ -55,7 +56,9 @@ from deltaloop.runtime.reconcile.context import Context, Surroundings
 from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
+from deltaloop.runtime.reconcile.own_keys import OwnKeys
 from deltaloop.runtime.reconcile.tracing import Tracing
+from deltaloop.sharding.share import RangeNotOwnedError, Share
 from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Again, Ending, Failed, Interrupted
 from deltaloop.workqueue.core.queue import Run
@@ -71,7 +74,7 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 _KEYS_OF_TASK: Final = 16
 _LONGEST_TASK: Final = 0.002
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
-_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
+_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError, RangeNotOwnedError)
 
 
 @final
@@ -113,9 +116,11 @@ class ReconcileLoop:
         random: Callable[[], float] = random.random,
         access: AccessCheck | None = None,
         lifespans: Mapping[Lifespan[Any], Any] | None = None,
+        share: Share | None = None,
     ) -> None:
-        """Create the queue without starting workers."""
+        """Create the queue without starting workers; without a ``share``, this process has all keys."""
         self.controller = controller
+        self.share = share
         self._declared = tuple([kind_of(kind) for kind in kinds_declared(controller)])
         self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
@@ -125,6 +130,7 @@ class ReconcileLoop:
             options=controller.queue,
             is_echo=self._is_echo,
         )
+        self.inbox: AcceptsKeys = self.queue if share is None else OwnKeys(self.queue, share)
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,
@@ -309,10 +315,10 @@ class ReconcileLoop:
 
         If the queue is long and the task is unchanged, reconcile a few more.
         """
-        slots = self._slots
+        slots, share = self._slots, self.share
         assert slots is not None
         try:
-            while (taken := slots.take()) is not None:
+            while (taken := slots.take() if share is None else self._take_own(slots, share)) is not None:
                 ending: Ending = INTERRUPTED
                 variables: contextvars.Context | None = None
                 try:
@@ -382,6 +388,12 @@ class ReconcileLoop:
         self._start()
         return False
 
+    def _take_own(self, slots: Slots[str], share: Share) -> Run[str] | None:
+        while (taken := slots.take()) is not None and not share.owns(taken.item):
+            if not slots.end(taken, SUCCEEDED):  # the owner queues the key itself
+                return None
+        return taken
+
     def _call(self, run: Execution) -> Awaitable[Returned | Raised]:
         return run.call(self.controller.function)
 
@@ -431,6 +443,7 @@ class ReconcileLoop:
                     key=key,
                     namespace=namespace,
                     write_check=run.check,
+                    write_guard=None if self.share is None else self.share.guard(key),
                 ),
                 triggers=triggers,
                 triggers_dropped=taken.triggers.dropped,
@@ -512,6 +525,13 @@ class ReconcileLoop:
         for task in self._workers:
             task.add_done_callback(self._never_began)
         self.runs.interrupt()
+        self._look()
+
+    def interrupt(self, is_in: Callable[[str], bool]) -> None:
+        """Stop the running reconciles of some keys, because another member owns them or will own them."""
+        for run in self.runs.present():
+            if run.reason is None and is_in(run.key):
+                run.reason = StopReason.MOVED
         self._look()
 
     def _look(self) -> None:

@@ -1,7 +1,7 @@
 r"""Decide the ranges of one member, and its changes of the map.
 
 A member is alive while its Lease is renewed; ``leaderelection`` decides this, and ends the membership at the renew
-deadline. In the map, the uid of the Lease names the member: after somebody deleted the Lease, this uid never returns.
+deadline. In the map, the uid of the Lease names the member: after a deletion of the Lease, its uid never returns.
 
     for each range          owner                                    successor
                             works                                    fills its caches
@@ -73,9 +73,15 @@ class Member:
         self._idle.add(_key(each))
 
     def next_map(self) -> ShardMap | None:
-        """Return the map to write with ``version`` as its precondition, or None if there is nothing to write."""
+        """Return the map to write with ``version`` as its precondition, or None without a change."""
         new = self.map.replace(lambda each: (self._step(each),))
         return None if new == self.map else new
+
+    def released_map(self) -> ShardMap:
+        """Return the map without an owner for the member's ranges, after all work of the member has ended."""
+        return self.map.replace(
+            lambda each: (each.given_to(each.successor) if self.uid and each.owner == self.uid else each,)
+        )
 
     def _step(self, each: ShardRange) -> ShardRange:
         if not self.uid:

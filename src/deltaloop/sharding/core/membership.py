@@ -23,7 +23,7 @@ class MemberLease(msgspec.Struct, frozen=True):
         uid: Uid of the Lease, which names the member in the map.
         version: Resource version. Each new version is a renewal.
         duration: Lease duration in seconds.
-        leaving: Whether the member wants to give away its ranges.
+        leaving: True if the member wants to give away its ranges.
     """
 
     name: str
@@ -41,12 +41,18 @@ class Membership:
         """Create an observer with the lease duration of this program."""
         self._seen: dict[str, tuple[MemberLease, float]] = {}
         self._missing: dict[str, float] = {}  # uid -> time at which it counts as dead
+        self._evicted: set[str] = set()
         self._longest = lease_duration
 
     def saw(self, leases: Iterable[MemberLease], owners: Iterable[str], now: float) -> None:
-        """Process all Leases and the uids of the map's owners, both as they are at one time or later."""
+        """Process all Leases and the uids of the map's owners, both as they are at one time or later.
+
+        Leases that this observer has deleted are ignored, because a cache can still contain them.
+        """
         before, self._seen = self._seen, {}
-        for lease in leases:
+        present = {lease.uid: lease for lease in leases}
+        self._evicted &= {*present}
+        for lease in (lease for uid, lease in present.items() if uid not in self._evicted):
             known = before.get(lease.uid)
             self._seen[lease.uid] = known if known is not None and known[0] == lease else (lease, now)
             self._longest = max(self._longest, lease.duration)
@@ -56,6 +62,7 @@ class Membership:
     def evicted(self, lease: MemberLease) -> None:
         """Process a successful deletion by this observer."""
         self._seen.pop(lease.uid, None)
+        self._evicted.add(lease.uid)
         self._missing[lease.uid] = -math.inf
 
     def to_evict(self, now: float) -> tuple[MemberLease, ...]:
@@ -63,7 +70,7 @@ class Membership:
         return tuple(lease for lease, since in self._seen.values() if now >= since + lease.duration)
 
     def alive(self) -> tuple[MemberLease, ...]:
-        """Return the members whose Leases exist."""
+        """Return the members with Leases."""
         return tuple(lease for lease, _ in self._seen.values())
 
     def dead(self, now: float) -> frozenset[str]:

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, groupby
 from typing import Final
 
+import msgspec
+
 from deltaloop.api.shard_selector import HASH_SPACE
+from deltaloop.sharding.core.key_ranges import KeyRanges
 from deltaloop.sharding.core.membership import MemberLease
 from deltaloop.sharding.core.shard_map import ShardMap, ShardRange
 
 RANGES_PER_MEMBER: Final = 8
 _MOST_RANGES: Final = 1024
-_UNEVEN: Final = 1.2
+_MOST_MOVES: Final = 4096
+_UNEVEN: Final = 1.1
 """Load of a range divided by the mean above which the range is split."""
 _TOLERANCE: Final = 0.1
 """Difference of two members' loads, relative to the mean load of a member, that causes no move."""
@@ -27,13 +31,61 @@ Load = Sequence[tuple[int, float]]
 """Pairs of a hash and its load in ascending order of the hash."""
 
 
-def merged_load(loads: Iterable[Load]) -> list[tuple[int, float]]:
-    """Return the load of several members."""
-    total: dict[int, float] = {}
-    for load in loads:
-        for number, weight in load:
-            total[number] = total.get(number, 0.0) + weight
-    return sorted(total.items())
+class Report(msgspec.Struct, frozen=True, array_like=True):
+    """Load of one member, with hashes as hexadecimal text, because JSON numbers are too small.
+
+    Attributes:
+        ranges: Ranges in which the caches of the member are complete.
+        points: Hashes and their load.
+    """
+
+    ranges: list[tuple[str, str]]
+    points: list[tuple[str, float]]
+
+    @classmethod
+    def of(cls, held: KeyRanges, load: Mapping[int, float], most: int) -> Report:
+        """Return the report of the objects in ``held``, with a limited number of points."""
+        points = summarized_load({number: weight for number, weight in load.items() if number in held}, most)
+        return cls(
+            [(f"{start:x}", f"{end:x}") for start, end in held.bounds],
+            [(f"{number:x}", round(weight, 3)) for number, weight in points],
+        )
+
+    @property
+    def held(self) -> KeyRanges:
+        """Return the ranges as a set of hashes."""
+        return KeyRanges((int(start, 16), int(end, 16)) for start, end in self.ranges)
+
+    @property
+    def load(self) -> list[tuple[int, float]]:
+        """Return the points in ascending order."""
+        return sorted((int(number, 16), weight) for number, weight in self.points)
+
+    def distance(self, other: Report) -> float:
+        """Return the part of the load that differs, from 0 to 2."""
+        mine, others = dict(self.points), dict(other.points)
+        total = max(sum(mine.values()), sum(others.values())) or 1.0
+        return sum(abs(mine.get(each, 0.0) - others.get(each, 0.0)) for each in {*mine, *others}) / total
+
+
+def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> tuple[list[tuple[int, float]], bool]:
+    """Return the load of all ranges, and whether the reports of members cover all ranges.
+
+    The report of an earlier owner of a range applies until the owner has reported.
+    """
+    known = {uid: (report.held, report.load) for uid, report in reports.items()}
+    found: list[tuple[int, float]] = []
+    covered = True
+    for each in shard_map.ranges:
+        order = sorted(known, key=lambda uid: (uid != each.owner, uid))
+        source = next((uid for uid in order if known[uid][0].covers(each.start, each.end)), None)
+        if source is None:
+            covered = False
+            continue
+        load = known[source][1]
+        first, after = (bisect_left(load, (bound, 0.0)) for bound in (each.start, each.end))
+        found += load[first:after]
+    return found, covered
 
 
 def summarized_load(load: Mapping[int, float], most: int) -> list[tuple[int, float]]:
@@ -54,24 +106,32 @@ def summarized_load(load: Mapping[int, float], most: int) -> list[tuple[int, flo
     return found
 
 
-def plan(shard_map: ShardMap, members: Collection[MemberLease], dead: Collection[str], load: Load) -> ShardMap | None:
-    """Return the next map, or None if nothing has to change.
+def plan(
+    shard_map: ShardMap,
+    members: Collection[MemberLease],
+    dead: Collection[str],
+    load: Load,
+    *,
+    moves: bool = True,
+) -> ShardMap | None:
+    """Return the next map, or None without a change.
 
     ``members`` are alive, and ``dead`` are former owners. Each call is one step: dead owners, then cuts, then moves.
+    Without ``moves``, only ranges of dead and leaving members change.
     """
     staying = sorted(each.uid for each in members if not each.leaving)
     if not staying:
         return None
     new = _without_dead(shard_map, staying, dead, load)
-    if new == shard_map:
+    if new == shard_map and moves:
         new = _cut(shard_map, len(staying), load)
-    if new == shard_map:
+    if new == shard_map and (moves or any(each.leaving for each in members)):
         new = _balanced(shard_map, staying, load)
     return None if new == shard_map else new
 
 
 def _weights(ranges: Sequence[ShardRange], load: Load) -> list[float]:
-    """Return the load of each range. A small share is for ranges without load, so that they are spread, too."""
+    """Return the load of each range. All members also receive ranges without load."""
     numbers = [number for number, _ in load]
     sums = [0.0, *accumulate(weight for _, weight in load)]
     least = max(sums[-1], 1.0) / HASH_SPACE / 1000
@@ -110,43 +170,44 @@ def _without_dead(shard_map: ShardMap, staying: Sequence[str], dead: Collection[
 
 
 def _cut(shard_map: ShardMap, members: int, load: Load) -> ShardMap:
-    """Split ranges with much load at its quantiles, and merge neighbors with little load."""
+    """Cut the ranges of each owner again at the quantiles of its load, if there are large or too many ranges."""
     if not load or any(each.successor for each in shard_map.ranges):
         return shard_map
     number = min(_MOST_RANGES, RANGES_PER_MEMBER * 2 ** math.ceil(math.log2(members)), len(load))
     mean = sum(weight for _, weight in load) / number
     weights = _weights(shard_map.ranges, load)
-    if not mean or (max(weights) <= _UNEVEN * mean and len(weights) <= 2 * number):
+    if not mean or (max(weights) <= _UNEVEN * mean and len(weights) <= _UNEVEN * number):
         return shard_map
-    pieces: list[tuple[ShardRange, float]] = []
-    for each, weight in zip(shard_map.ranges, weights, strict=True):
-        pieces += _split(each, load, mean) if weight > _UNEVEN * mean else [(each, weight)]
-    merged: list[tuple[ShardRange, float]] = []
-    for each, weight in pieces:
-        if merged:
-            last, before = merged[-1]
-            if last.owner == each.owner and before + weight <= mean:
-                epoch = max(last.epoch, each.epoch)
-                merged[-1] = ShardRange(last.start, each.end, epoch, last.owner), before + weight
-                continue
-        merged.append((each, weight))
-    return ShardMap(tuple(each for each, _ in merged))
+    new: list[ShardRange] = []
+    place = 0
+    for owner, group in groupby(shard_map.ranges, key=lambda each: each.owner):
+        neighbors = [*group]
+        heights = weights[place : place + len(neighbors)]
+        place += len(neighbors)
+        parts = max(1, math.ceil(sum(heights) / (_UNEVEN * mean)))
+        if len(neighbors) <= parts and max(heights) <= _UNEVEN * mean:
+            new += neighbors
+        else:
+            epoch = max(each.epoch for each in neighbors)
+            new += _split(ShardRange(neighbors[0].start, neighbors[-1].end, epoch, owner), load, parts)
+    return ShardMap(tuple(new))
 
 
-def _split(each: ShardRange, load: Load, mean: float) -> list[tuple[ShardRange, float]]:
+def _split(each: ShardRange, load: Load, parts: int) -> list[ShardRange]:
+    """Split a range into parts of equal load."""
     numbers = [number for number, _ in load]
     points = load[bisect_left(numbers, each.start) : bisect_left(numbers, each.end)]
-    total = sum(weight for _, weight in points)
-    parts = min(max(2, round(total / mean)), len(points))
-    found: list[tuple[ShardRange, float]] = []
-    start, collected, left = each.start, 0.0, total
+    found: list[ShardRange] = []
+    start, collected, left, last = each.start, 0.0, sum(weight for _, weight in points), each.start
     for number, weight in points:
         wanted = left / (parts - len(found))
         if collected and len(found) < parts - 1 and collected + weight / 2 > wanted:
-            found.append((ShardRange(start, number, each.epoch, each.owner), collected))
-            start, left, collected = number, left - collected, 0.0
+            # A point can represent all hashes since the previous point.
+            found.append(ShardRange(start, last + 1, each.epoch, each.owner))
+            start, left, collected = last + 1, left - collected, 0.0
         collected += weight
-    found.append((ShardRange(start, each.end, each.epoch, each.owner), collected))
+        last = number
+    found.append(ShardRange(start, each.end, each.epoch, each.owner))
     return found
 
 
@@ -161,7 +222,7 @@ def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load) -> ShardM
             ranges[place] = each.moving_to(target)
             burden[target] += weights[place]
     mean = sum(burden.values()) / len(staying)
-    while True:
+    for _ in range(_MOST_MOVES):
         most = max(staying, key=lambda uid: (burden[uid], uid))
         least = min(staying, key=lambda uid: (burden[uid], uid))
         difference = burden[most] - burden[least]
@@ -169,10 +230,39 @@ def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load) -> ShardM
             break
         movable = [place for place, each in enumerate(ranges) if each.owner == most and not each.successor]
         fitting = [place for place in movable if weights[place] < difference]
-        if not fitting:
-            break
-        place = min(fitting, key=lambda place: (abs(weights[place] - difference / 2), place))
+        place = min(fitting, key=lambda place: (abs(weights[place] - difference / 2), place), default=-1)
+        if place < 0:
+            part = _part(ranges, weights, movable, load, difference / 2)
+            if part is None:
+                break
+            place = part
         ranges[place] = ranges[place].moving_to(least)
         burden[most] -= weights[place]
         burden[least] += weights[place]
     return ShardMap(tuple(ranges))
+
+
+def _part(
+    ranges: list[ShardRange], weights: list[float], movable: Sequence[int], load: Load, wanted: float
+) -> int | None:
+    """Split the smallest range that has more than the wanted load, and return the place of the first part."""
+    larger = [place for place in movable if weights[place] > wanted]
+    if not larger or len(ranges) >= _MOST_RANGES:
+        return None
+    place = min(larger, key=lambda place: (weights[place], place))
+    each = ranges[place]
+    numbers = [number for number, _ in load]
+    points = load[bisect_left(numbers, each.start) : bisect_left(numbers, each.end)]
+    collected, best, cut = 0.0, weights[place], None
+    for number, weight in points[:-1]:
+        collected += weight
+        if abs(collected - wanted) < best and number + 1 < each.end:
+            best, cut = abs(collected - wanted), (number + 1, collected)
+    if cut is None or best >= wanted:
+        return None
+    ranges[place : place + 1] = [
+        ShardRange(each.start, cut[0], each.epoch, each.owner),
+        ShardRange(cut[0], each.end, each.epoch, each.owner),
+    ]
+    weights[place : place + 1] = [cut[1], weights[place] - cut[1]]
+    return place

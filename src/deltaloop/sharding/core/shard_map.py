@@ -31,10 +31,10 @@ class ShardRange(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         start: Lowest hash.
         end: Hash after the highest.
-        epoch: Number of owners before this one.
+        epoch: Number of earlier owners.
         owner: Uid of the owner's Lease, or empty.
         successor: Uid of the Lease of the next owner during a hand-over, or empty.
-        ready: Whether the caches of the successor are complete. The owner then stops its work in the range.
+        ready: True if the caches of the successor are complete. The owner then stops its work in the range.
     """
 
     start: int
@@ -61,12 +61,12 @@ class _Text(msgspec.Struct):
 class ShardMap(msgspec.Struct, frozen=True):
     """Ranges in ascending order, which cover the hash space without gaps.
 
-    A map changes by compare-and-swap only. Each change follows one of these rules, so a range never has two owners:
+    A map changes by compare-and-swap only. Each change follows one rule of this list, so a range never has two owners:
 
     1. The owner gives its range to the successor, after its work in the range has ended.
-    2. Anyone gives away a range whose owner's Lease is gone, at the earliest one lease duration after its last renewal.
-    3. Anyone sets or clears a successor, and the successor sets ``ready``.
-    4. Anyone splits a range without successor, or merges neighbors with the same owner and without successors.
+    2. A member gives away the range of an owner without a Lease, at the earliest one lease duration after its renewal.
+    3. A member sets or clears a successor, and the successor sets ``ready``.
+    4. A member splits a range without successor, or merges neighbors with the same owner and without successors.
     """
 
     ranges: tuple[ShardRange, ...]

@@ -709,6 +709,7 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
             "watch_events": partial(machine.watch_events, [bookmark(1)], now),
             "watch_ended": partial(machine.watch_ended, now, random=0.0),
             "watch_failed": partial(machine.watch_failed, OSError(), now, random=0.0),
+            "watch_interrupted": machine.watch_interrupted,
             "store_failed": partial(machine.store_failed, OSError(), now, random=0.0),
             "watch_list_opened": partial(machine.watch_list_opened, now),
             "initial_event": partial(machine.initial_event, bookmark(1), now),

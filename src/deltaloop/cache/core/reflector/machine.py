@@ -460,6 +460,28 @@ class ReflectorMachine:
         )
         return self._react_later(error, operation, then, now, random)
 
+    # Another shard
+
+    def watch_interrupted(self) -> None:
+        """Process a stream that the caller has closed. The next watch continues at its last version."""
+        self._expect("watch_interrupted")
+        self._go_on(ReflectorPhase.CONNECTING)
+
+    @property
+    def will_list(self) -> bool:
+        """True if the next request is a list."""
+        next_phase = self._after_wait if self.phase is ReflectorPhase.WAITING else self.phase
+        return next_phase is ReflectorPhase.LISTING
+
+    def list_again(self) -> None:
+        """Begin a new list after the current wait. Close the stream first."""
+        self._round = None
+        self._watch = None
+        if self.phase is ReflectorPhase.WAITING:
+            self._after_wait = ReflectorPhase.LISTING
+        else:
+            self._go_on(ReflectorPhase.LISTING)
+
     def store_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
         """Process an error of the store: list again, so that no changes are lost. The stream must be closed."""
         self._expect("store_failed")

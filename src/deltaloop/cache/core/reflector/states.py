@@ -78,7 +78,7 @@ STATES: Final[tuple[State, ...]] = (
         ReflectorPhase.STREAMING,
         "none; events are applied in order",
         (
-            ("the server ends the watch, or the connection is lost", _to(ReflectorPhase.CONNECTING)),
+            ("the server ends it, the connection is lost, or the shard changes", _to(ReflectorPhase.CONNECTING)),
             ("it fails, it ends too soon, or the store rejected an event", _to(ReflectorPhase.WAITING)),
             ("the server's version went back", _to(ReflectorPhase.LISTING)),
         ),
@@ -107,6 +107,7 @@ FEEDS: Final[dict[str, frozenset[ReflectorPhase]]] = {
     "watch_events": frozenset({ReflectorPhase.STREAMING}),
     "watch_ended": frozenset({ReflectorPhase.STREAMING}),
     "watch_failed": frozenset({ReflectorPhase.CONNECTING, ReflectorPhase.STREAMING}),
+    "watch_interrupted": frozenset({ReflectorPhase.STREAMING}),
     "store_failed": frozenset({ReflectorPhase.CONNECTING, ReflectorPhase.STREAMING}),
 }
 """Allowed phases of each feed. Use ``store_failed`` for a complete list or an event that could not be applied."""

@@ -1,0 +1,132 @@
+"""Share of one member: the keys that it may reconcile, and the guard of their writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import final
+
+from deltaloop.api.errors import DeltaloopError
+from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey, number_of
+from deltaloop.sharding.core.shard_map import ShardRange
+
+
+class RangeNotOwnedError(DeltaloopError):
+    """This process no longer owns the range of a key, and must not write on its behalf.
+
+    Attributes:
+        key: Reconciled key.
+        member: Identity of this member.
+    """
+
+    def __init__(self, key: str, member: str, action: str) -> None:
+        super().__init__(f"{action} rejected: {member} no longer owns the range of {key}")
+        self.key = key
+        self.member = member
+
+
+@final
+class Share:
+    """Keys of one member.
+
+    Use it on the event loop of the member, except ``owns`` and ``covers``.
+
+    Attributes:
+        by: Hashed part of a key.
+        member: Identity of the member.
+        held: Hashes for which the caches are complete.
+        owned: Hashes of the keys that the member may reconcile.
+    """
+
+    def __init__(self, by: ShardKey, *, member: str, settling: float, clock: Callable[[], float]) -> None:
+        """Create an empty share.
+
+        Args:
+            by: Hashed part of a key.
+            member: Identity of the member, for errors.
+            settling: Time in seconds within which a write without an answer arrives, if it arrives at all.
+            clock: Monotonic clock in seconds.
+        """
+        self.by: ShardKey = by
+        self.member = member
+        self.held: KeyRanges = KeyRanges()
+        self.owned: KeyRanges = KeyRanges()
+        self.is_valid: Callable[[], bool] = lambda: False
+        """Function that returns whether the Lease of the member is valid."""
+        self._settling = settling
+        self._clock = clock
+        self._finishing = KeyRanges()
+        self._writes: Counter[int] = Counter()
+        self._unknown: dict[int, float] = {}
+
+    def number_of(self, key: str) -> int:
+        """Return the hash of a key."""
+        return number_of(key, self.by)
+
+    def owns(self, key: str) -> bool:
+        """Return whether the member may begin a reconcile of a key."""
+        return number_of(key, self.by) in self.owned and self.is_valid()
+
+    def covers(self, namespace: str | None, name: str | None) -> bool:
+        """Return whether the caches contain an object, or a complete namespace if ``name`` is None."""
+        if self.by == "namespace" and namespace:
+            return number_of(f"{namespace}/", "namespace") in self.held
+        return bool(name) and number_of(f"{namespace}/{name}" if namespace else str(name), self.by) in self.held
+
+    def change(self, owned: Iterable[ShardRange], finishing: Iterable[ShardRange]) -> None:
+        """Set the ranges in which reconciles may begin, and those in which they end."""
+        own = [(each.start, each.end) for each in owned]
+        self.owned = KeyRanges(own)
+        self._finishing = KeyRanges([*own, *((each.start, each.end) for each in finishing)])
+
+    def loses(self, key: str) -> bool:
+        """Return whether a running reconcile of a key must stop, because the range has another owner."""
+        return number_of(key, self.by) not in self._finishing
+
+    def guard(self, key: str) -> KeyGuard:
+        """Return the guard of the writes of one reconcile."""
+        return KeyGuard(self, key)
+
+    def writes_until(self, each: ShardRange) -> float:
+        """Return the time until which a write of a range can arrive: infinity during a request, else -infinity."""
+        if any(number and each.start <= place < each.end for place, number in self._writes.items()):
+            return float("inf")
+        now = self._clock()
+        self._unknown = {place: until for place, until in self._unknown.items() if until > now}
+        return max((at for place, at in self._unknown.items() if each.start <= place < each.end), default=-float("inf"))
+
+    def began(self, key: str, action: str) -> None:
+        if self.loses(key) or not self.is_valid():
+            raise RangeNotOwnedError(key, self.member, action)
+        self._writes[self.number_of(key)] += 1
+
+    def ended(self, key: str, *, unknown: bool) -> None:
+        number = self.number_of(key)
+        self._writes[number] -= 1
+        if not self._writes[number]:
+            del self._writes[number]
+        if unknown:
+            self._unknown[number] = self._clock() + self._settling
+
+
+@final
+class KeyGuard:
+    """Guard of the writes of one reconcile. A client calls it before and after each request."""
+
+    __slots__ = ("_key", "_share")
+
+    def __init__(self, share: Share, key: str) -> None:
+        self._share = share
+        self._key = key
+
+    def began(self, action: str) -> None:
+        """Check that a write is allowed.
+
+        Raises:
+            RangeNotOwnedError: If the member does not own the range of the key.
+        """
+        self._share.began(self._key, action)
+
+    def ended(self, *, unknown: bool) -> None:
+        """Record the end of a write. ``unknown`` means that the server may still process it."""
+        self._share.ended(self._key, unknown=unknown)

@@ -1,0 +1,242 @@
+"""Several managers that share the objects of one controller, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import deltaloop as dl
+from deltaloop.api import kinds
+from deltaloop.client import Client
+from deltaloop.errors import RangeNotOwnedError
+from deltaloop.leaderelection import LeaderElectionConfig
+from deltaloop.runtime import Context, Controller, Manager, ManagerOptions, Request, controller
+from deltaloop.sharding import ShardMember, ShardOptions
+from deltaloop.sources import Periodic
+from tests.runtime.worlds import CM, World, now, until, world
+
+ELECTION = LeaderElectionConfig(lease_duration=5.0, renew_deadline=3.5, retry_period=2.0, renew_in_thread=False)
+NAMESPACES = [f"team-{place:02}" for place in range(24)]
+
+
+@dataclass
+class Fleet:
+    """Members of one program, and the keys that they reconcile."""
+
+    w: World
+    managers: dict[str, Manager] = field(default_factory=dict[str, Manager])
+    clients: dict[str, Client] = field(default_factory=dict[str, Client])
+    tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
+    reconciled: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter[str]))
+    running: Counter[str] = field(default_factory=Counter[str])
+    seconds: float = 0.0
+    refused: list[str] = field(default_factory=list[str])
+
+    def declare(self, name: str) -> Controller:
+        async def reconcile(request: Request, ctx: Context) -> None:
+            self.running[request.key] += 1
+            assert self.running[request.key] == 1
+            try:
+                found = await ctx.client.find(CM, request.name) if request.name == "a" else None
+                if self.seconds:
+                    await asyncio.sleep(self.seconds)
+                if found is not None and found["data"].get("seen") != found["data"]["value"]:
+                    patch = {"data": {"seen": found["data"]["value"], "by": name}}
+                    await ctx.client.patch(CM, request.name, patch)
+                self.reconciled[name][request.key] += 1
+            except RangeNotOwnedError as error:
+                self.refused.append(error.key)
+                raise
+            finally:
+                self.running[request.key] -= 1
+
+        sources = [Periodic(10.0, [Request("", "all")])]
+        writes = [dl.Permission("v1/ConfigMap", verbs=("patch",))]
+        return controller("v1/ConfigMap", workers=40, sources=sources, writes=writes, name="maps")(reconcile)
+
+    def start(self, name: str, **options: Any) -> Manager:
+        client = self.clients[name] = self.w.another_client()
+        shards = ShardOptions(name="maps", namespace="default", election=ELECTION, drain_timeout=4.0, **options)
+        member = ShardMember(client, shards, identity=name, clock=now, random=lambda: 0.5)
+        manager = Manager(
+            client, [self.declare(name)], shards=member, options=ManagerOptions(preflight=False, drain_timeout=8.0)
+        )
+        self.managers[name] = manager
+        self.tasks[name] = asyncio.create_task(manager.run())
+        return manager
+
+    async def cut(self, name: str) -> None:
+        """Let all further requests of a member fail. It does not notice this in another way."""
+        self.managers.pop(name)
+        await self.clients[name].close()
+
+    def owners(self) -> dict[str, set[str]]:
+        """Return the members that own each range, as they see it."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for name, manager in self.managers.items():
+            state = manager.shard_state
+            assert state is not None
+            for each in state.own:
+                if each.is_working:
+                    found[each.name].add(name)
+        return found
+
+    def settled(self) -> bool:
+        """Return whether all members agree, and each range has one owner that works."""
+        for manager in self.managers.values():
+            state = manager.shard_state
+            if state is None or {each.owner for each in state.ranges} != set(self.managers):
+                return False
+            if any(each.successor or (each.is_own and not each.is_working) for each in state.ranges):
+                return False
+            if set(state.members) != set(self.managers) or not all(check.ok for check in manager.readiness()):
+                return False
+        return True
+
+    async def change_all(self, value: str) -> None:
+        for namespace in NAMESPACES:
+            await self.w.client.patch(CM, "a", {"data": {"value": value}}, namespace=namespace)
+
+    async def converged(self, value: str) -> dict[str, str]:
+        """Wait until each object shows the value, and return the member that wrote it by namespace."""
+        by: dict[str, str] = {}
+        async with asyncio.timeout(60):
+            while len(by) < len(NAMESPACES):
+                await asyncio.sleep(0.1)
+                objects = await self.w.client.list(CM)
+                by = {
+                    obj.namespace: obj["data"]["by"]
+                    for obj in objects
+                    if obj.name == "a" and (obj.get("data") or {}).get("seen") == value
+                }
+        return by
+
+
+@asynccontextmanager
+async def fleet(*names: str, **options: Any) -> AsyncGenerator[Fleet, None]:
+    async with world() as w:
+        for namespace in NAMESPACES:
+            await w.client.create(kinds.NAMESPACE, {"metadata": {"name": namespace}})
+            await w.client.create(CM, {"metadata": {"name": "a", "namespace": namespace}, "data": {"value": "0"}})
+        found = Fleet(w)
+        for name in names:
+            found.start(name, **options)
+        await until(found.settled)
+        yield found
+        for name, task in found.tasks.items():
+            if name in found.managers:
+                found.managers[name].stop()
+            else:
+                task.cancel()
+        await asyncio.gather(*found.tasks.values(), return_exceptions=True)
+
+
+async def test_members_share_the_objects_and_new_members_receive_ranges() -> None:
+    async with fleet("a") as f:
+        assert set((await f.converged("0")).values()) == {"a"}
+        f.start("b")
+        await until(f.settled)
+        f.start("c")
+        await until(f.settled)
+        await f.change_all("1")
+        by = Counter((await f.converged("1")).values())
+        assert set(by) == {"a", "b", "c"}
+        assert max(by.values()) <= 10
+        # Each member caches its share only.
+        sizes = [len(manager.informers[0].indexer) for manager in f.managers.values()]
+        assert sum(sizes) == len(await f.w.client.list(CM))
+
+
+async def test_a_leaving_member_gives_its_ranges_away_before_it_stops() -> None:
+    async with fleet("a", "b") as f:
+        await f.converged("0")
+        manager, task = f.managers.pop("b"), f.tasks.pop("b")
+        manager.stop()
+        began = now()
+        await task
+        assert now() - began < 2.0
+        await until(f.settled, timeout=1.0)
+        await f.change_all("1")
+        assert set((await f.converged("1")).values()) == {"a"}
+        assert [lease.name for lease in await f.w.client.list(kinds.LEASE)] == [
+            ShardOptions(name="maps", namespace="default").lease_name("a")
+        ]
+
+
+async def test_the_ranges_of_a_killed_member_move_when_its_lease_has_expired() -> None:
+    async with fleet("a", "b", "c") as f:
+        await f.converged("0")
+        await f.cut("b")
+        began = now()
+        await f.change_all("1")
+        by = await f.converged("1")
+        assert set(by.values()) == {"a", "c"}
+        assert now() - began < 7.0
+        await until(f.settled)
+
+
+async def test_a_periodic_key_runs_on_one_member() -> None:
+    async with fleet("a", "b", "c") as f:
+        await asyncio.sleep(40)
+        ran = {name: counts["all"] for name, counts in f.reconciled.items() if counts["all"]}
+        assert len(ran) == 1
+        assert 3 <= sum(ran.values()) <= 5
+
+
+async def test_a_range_waits_for_a_running_reconcile_and_cancels_it_at_the_deadline() -> None:
+    async with fleet("a") as f:
+        await f.converged("0")
+        f.seconds = 3.0
+        await f.change_all("1")
+        await asyncio.sleep(0.5)
+        f.start("b")
+        await asyncio.sleep(1.0)
+        assert not any("b" in names for names in f.owners().values())
+        await until(f.settled)
+        f.seconds = 30.0
+        await f.change_all("2")
+        await asyncio.sleep(0.5)
+        f.start("c")
+        await until(lambda: any("c" in names for names in f.owners().values()), timeout=8.0)
+        f.seconds = 0.0
+        assert set((await f.converged("2")).values()) == {"a", "b", "c"}
+
+
+async def test_cluster_scoped_objects_and_keys_by_name_have_one_owner_each() -> None:
+    async with fleet("a", "b", key="name") as f:
+        await f.change_all("1")
+        assert len(set((await f.converged("1")).values())) == 2
+        sizes = [len(manager.informers[0].indexer) for manager in f.managers.values()]
+        assert sum(sizes) == len(await f.w.client.list(CM))
+
+
+async def test_a_range_without_an_owner_makes_all_members_unready() -> None:
+    async with fleet("a", "b") as f:
+        await f.converged("0")
+        found = await f.w.client.get(CM, "maps-shards", namespace="default")
+        for manager in f.managers.values():  # no coordinator acts
+            assert manager._shards is not None
+            manager._shards._coordinate = lambda: asyncio.sleep(0, False)  # type: ignore[method-assign]
+        text = found["data"]["ranges"].replace(f.managers["b"]._shards._member.uid, "nobody")  # type: ignore[union-attr]
+        await f.w.client.patch(CM, "maps-shards", {"data": {"ranges": text}}, namespace="default")
+        await asyncio.sleep(9.0)
+        assert all(all(check.ok for check in manager.readiness()) for manager in f.managers.values())
+        await asyncio.sleep(2.0)
+        for manager in f.managers.values():
+            assert [check.name for check in manager.readiness() if not check.ok] == ["shards"]
+            state = manager.shard_state
+            assert state is not None
+            assert state.unowned
+
+
+def test_an_elector_and_shards_cannot_be_combined() -> None:
+    client = Client(dl.ClientConfig(server="http://localhost"))
+    member = ShardMember(client, ShardOptions(name="maps", namespace="default"), identity="a")
+    with pytest.raises(dl.InvalidArgumentError):
+        Manager(client, [], shards=member, elector=member.elector)
