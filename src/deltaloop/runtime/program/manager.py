@@ -37,7 +37,7 @@ from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.program.manager_options import ManagerOptions
-from deltaloop.runtime.program.pages import Route, StreamRoute, only_local
+from deltaloop.runtime.program.pages import Action, Route, StreamRoute, only_local
 from deltaloop.runtime.program.preflight import check_access
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
 from deltaloop.runtime.program.shards import MemberWork
@@ -478,23 +478,40 @@ class Manager:
             probe,
         )
         from deltaloop.runtime.program.health_server import HealthServer
-        from deltaloop.runtime.program.token_reviews import review_tokens
+        from deltaloop.runtime.program.token_reviews import review_tokens, review_users
 
-        may_get = review_tokens(self._client)
+        may_get, may_ask, doctor = review_tokens(self._client), review_users(self._client), self.doctor
         if options.health is not None:
             routes = {
                 "/healthz": probe(self.health),
                 "/readyz": probe(self.readiness),
                 EXPLAIN_PATH: only_local(explanation(self._history, clock=self._clock, standby_of=self._standby_of)),
-                DOCTOR_PATH: only_local(diagnosis_page(self.doctor.document)),
+                DOCTOR_PATH: only_local(diagnosis_page(doctor.document), post=self._actions()),
                 **self._page_routes(),
             }
-            self._servers["health"] = HealthServer(options.health, routes, may_get=may_get)
+            self._servers["health"] = HealthServer(options.health, routes, may_get=may_get, may_ask=may_ask)
         if options.metrics is not None and self._metrics_page is not None:
             routes = {"/metrics": metrics_page(self._metrics_page)}
             self._servers["metrics"] = HealthServer(options.metrics, routes, may_get=may_get)
         for server in self._servers.values():
             await stack.enter_async_context(server)
+        if "health" in self._servers and self._watchdog.is_watching:
+            from deltaloop.runtime.program.blocked_answers import BlockedAnswers
+
+            answers = BlockedAnswers(self._servers["health"], doctor.blocked_document)
+            self._watchdog.while_blocked = answers.serve
+            stack.callback(answers.close)
+            stack.callback(setattr, self._watchdog, "while_blocked", None)
+
+    def _actions(self) -> Action | None:
+        """Return the function for POST requests; None if actions are not allowed."""
+        self.doctor.actions = self.options.doctor_actions
+        if not self.options.doctor_actions:
+            return None
+        from deltaloop.runtime.program.doctor_actions import DoctorActions
+
+        namespace = self._client.namespace
+        return DoctorActions(self._loops, self._recorders, namespace=namespace, clock=self._clock).answer
 
     def _page_routes(self) -> dict[str, Route]:
         from deltaloop.runtime.program.live_page import DATA_PATH, LIVE_PATH, PAGE_PATH, LivePage
