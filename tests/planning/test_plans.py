@@ -259,7 +259,8 @@ def test_server_dry_run_shows_rejections_and_changes_of_server(taken: Taken) -> 
             config, before = load_config(kubeconfig=server.kubeconfig()), server.revision
             kinds = ("secrets", "deployments.apps")
             found = [each async for each in dry_runs(config, outcome.first_writes, lambda _, __: None)]
-            return [(each.reason, each.subject) for each in found], any(server.has_changed(kind, after=before) for kind in kinds)
+            touched = any(server.has_changed(kind, after=before) for kind in kinds)
+            return [(each.reason, each.subject) for each in found], touched
 
     problems, touched = run_virtual(live(), network=MemoryNetwork())
     assert problems == [("dry-run", f"PATCH secrets default/{name}-login") for name in NAMES]
