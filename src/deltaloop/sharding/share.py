@@ -53,6 +53,8 @@ class Share:
         self.owned: KeyRanges = KeyRanges()
         self.is_valid: Callable[[], bool] = lambda: False
         """Function that returns whether the Lease of the member is valid."""
+        self.range_name: Callable[[str], str] = lambda _: ""
+        """Function that returns the name of a key's range for log records."""
         self._settling = settling
         self._clock = clock
         self._finishing = KeyRanges()

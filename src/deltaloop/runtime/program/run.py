@@ -172,6 +172,8 @@ async def run_program(
                 informers=InformerOptions(metrics=None if metrics is None else metrics.caches),
             ),
         )
+        if metrics is not None and member is not None:
+            metrics.shards.state = lambda: manager.shard_state
         try:
             if process is not None:
                 stack.push_async_callback(process.follow(manager))
