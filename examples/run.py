@@ -1,11 +1,11 @@
-"""Runs one example to its end and says what it did; the exit code is 1 if something did not happen.
+"""Run one example and check its result. The exit code is 1 if a step fails.
 
-What a cluster has no means for (an API server alone collects no garbage) is named, and is no failure.
+Steps that the cluster does not support are skipped. For example, a kube-apiserver alone has no garbage collector.
 
     python -m examples.run workqueue
-    KUBECONFIG=FILE python -m examples.run provisioner      # on a real cluster, in a namespace of its own
+    KUBECONFIG=FILE python -m examples.run provisioner      # on a real cluster, in a new namespace
 
-Without KUBECONFIG an embedded API server is started for it.
+Without KUBECONFIG, the example runs on an embedded API server.
 """
 
 from __future__ import annotations
@@ -30,45 +30,45 @@ LIMIT = 900.0
 
 @dataclass(slots=True, kw_only=True)
 class Scene:
-    """What an example has to work with.
+    """Environment of an example.
 
     Attributes:
-        client: Client of the cluster, whose namespace is the example's own.
-        kubeconfig: Of the embedded server; None on a real cluster, which is the environment's.
-        show: Prints a line.
-        objects: How many objects to use; None is the example's own number.
-        missing: What did not happen; the example adds to it.
-        not_shown: What this cluster cannot show, and why.
+        client: Client of the cluster. Its namespace is the namespace of the example.
+        kubeconfig: Kubeconfig of the embedded server, or None on a real cluster.
+        show: Function that prints a line.
+        objects: Number of objects to use. None means the default of the example.
+        failed: Steps that failed.
+        skipped: Steps that this cluster does not support.
     """
 
     client: dl.Client
     kubeconfig: Any
     show: Callable[[str], object] = print
     objects: int | None = None
-    missing: list[str] = field(default_factory=list[str])
-    not_shown: list[str] = field(default_factory=list[str])
+    failed: list[str] = field(default_factory=list[str])
+    skipped: list[str] = field(default_factory=list[str])
 
     @property
     def namespace(self) -> str:
-        """The example's own namespace, which is removed at the end."""
+        """Namespace of the example, which is deleted at the end."""
         return self.client.namespace
 
-    def expect(self, holds: object, what: str) -> None:
-        """Say what happened, or note that it did not."""
-        if holds:
-            self.show(f"  ok   {what}")
+    def expect(self, succeeded: object, step: str) -> None:
+        """Print whether a step succeeded, and record failures."""
+        if succeeded:
+            self.show(f"  ok   {step}")
         else:
-            self.show(f"  FAIL {what}")
-            self.missing.append(what)
+            self.show(f"  FAIL {step}")
+            self.failed.append(step)
 
-    def cannot_show(self, what: str, why: str) -> None:
-        """Say what this cluster has no means for; that is no failure of the example, and no success either."""
-        self.show(f"  --   {what}: not shown here, {why}")
-        self.not_shown.append(what)
+    def skip(self, step: str, reason: str) -> None:
+        """Print and record a step that this cluster does not support."""
+        self.show(f"  --   {step}: skipped, {reason}")
+        self.skipped.append(step)
 
 
 async def until(condition: Callable[[], object], *, timeout: float, every: float = 0.02) -> bool:
-    """Wait until something holds; False if it did not in time."""
+    """Wait until the condition is true, and return whether it became true in time."""
     end = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > end:
@@ -79,16 +79,16 @@ async def until(condition: Callable[[], object], *, timeout: float, every: float
 
 @asynccontextmanager
 async def scene(*, objects: int | None = None, show: Callable[[str], object] = print) -> AsyncGenerator[Scene, None]:
-    """Connect to the cluster that ``KUBECONFIG`` names, or to an embedded one, and make a namespace there.
+    """Connect to the cluster of ``KUBECONFIG``, or to an embedded server, and create a namespace.
 
     Args:
-        objects: How many objects the example is to use.
-        show: Prints a line.
+        objects: Number of objects that the example uses.
+        show: Function that prints a line.
     """
     namespace = f"deltaloop-example-{secrets.token_hex(4)}"
     given = os.environ.get("KUBECONFIG")
     async with AsyncExitStack() as stack:
-        config: Any = None  # is looked for where kubectl does
+        config: Any = None  # same search order as kubectl
         if given:
             show(f"on the cluster of {given}, in namespace {namespace}")
         else:
@@ -116,24 +116,21 @@ async def run(name: str, *, objects: int | None = None, show: Callable[[str], ob
             async with asyncio.timeout(LIMIT):
                 await program(here)
         except TimeoutError:
-            here.missing.append(f"it did not end within {LIMIT:g} s")
+            here.failed.append(f"the example did not end within {LIMIT:g} s")
         seconds = time.monotonic() - started_at
-    if here.missing:
-        show(f"{name}: did not happen: {'; '.join(here.missing)}")
+    if here.failed:
+        show(f"{name}: failed steps: {'; '.join(here.failed)}")
         return 1
-    if here.not_shown:
-        not_shown = "; ".join(here.not_shown)
-        show(f"{name}: everything happened that can happen here, in {seconds:.1f} s; not shown: {not_shown}")
-        return 0
-    show(f"{name}: everything happened, in {seconds:.1f} s")
+    skipped = f", skipped steps: {'; '.join(here.skipped)}" if here.skipped else ""
+    show(f"{name}: completed in {seconds:.1f} s{skipped}")
     return 0
 
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description="Run one example to its end.")
+    parser = argparse.ArgumentParser(description="Run one example and check its result.")
     parser.add_argument("name", choices=NAMES)
-    parser.add_argument("--objects", type=int, help="how many objects; the example's own number by default")
+    parser.add_argument("--objects", type=int, help="number of objects (default: depends on the example)")
     arguments = parser.parse_args()
     dl.configure_logging(level="ERROR")
     try:

@@ -1,4 +1,4 @@
-"""Runs two provisioners: claims get volumes although storage fails, one hangs, and the leader is stopped on the way."""
+"""Run two provisioners with an unreliable storage system, and stop the leader."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from examples.run import Scene, until
 CLAIMS = 40
 
 
-class TroubledStorage:
-    """Makes volumes, but not always at once: every fifth fails at first, and the one named ``hangs`` hangs at first."""
+class UnreliableStorage:
+    """Storage system in which every fifth volume fails once, and the volume ``hangs`` hangs once."""
 
     def __init__(self) -> None:
-        """Begin without volumes."""
-        self.tries: Counter[str] = Counter()
-        self.made: set[str] = set()
-        self.at_once: Counter[str] = Counter()
-        self.twice_at_once = False
+        """Create a storage system without volumes."""
+        self.attempts: Counter[str] = Counter()
+        self.volumes: set[str] = set()
+        self.running: Counter[str] = Counter()
+        self.concurrent = False
         self.timeouts = 0
         self.failures = 0
         self.hangs = ""
 
-    async def make(self, name: str, size: str) -> str:
-        """Make a volume."""
+    async def create(self, name: str, size: str) -> str:
+        """Create a volume, fail, or hang."""
         del size
-        self.tries[name] += 1
-        fails = self.tries[name] == 1 and len(self.tries) % 5 == 0 and name != self.hangs
-        self.at_once[name] += 1
-        self.twice_at_once = self.twice_at_once or self.at_once[name] > 1
+        self.attempts[name] += 1
+        fails = self.attempts[name] == 1 and len(self.attempts) % 5 == 0 and name != self.hangs
+        self.running[name] += 1
+        self.concurrent = self.concurrent or self.running[name] > 1
         try:
             await asyncio.sleep(0.01)
-            if name == self.hangs and self.tries[name] == 1:
+            if name == self.hangs and self.attempts[name] == 1:
                 await asyncio.sleep(3600)
             if fails:
                 self.failures += 1
-                raise OSError("the storage has no time")
-            self.made.add(name)
+                raise OSError("the storage system is busy")
+            self.volumes.add(name)
         except asyncio.CancelledError:
             self.timeouts += 1
             raise
         finally:
-            self.at_once[name] -= 1
+            self.running[name] -= 1
         return f"handle-of-{name}"
 
 
@@ -62,12 +62,12 @@ def claim(name: str, storage_class: str) -> dict[str, Any]:
 
 
 async def show(scene: Scene) -> None:
-    """Show that each claim gets one volume, whatever happens."""
+    """Check that each claim gets one volume despite failures."""
     count = scene.objects or CLAIMS
     client, kind = scene.client, dl.kinds.PERSISTENT_VOLUME_CLAIM
-    mine = scene.namespace  # a class of its own, so that nobody else on the cluster cares
-    storage = TroubledStorage()
-    # Short times, for a show: a leader that ends well frees its lock at once anyway.
+    mine = scene.namespace  # a storage class that no other provisioner uses
+    storage = UnreliableStorage()
+    # Short durations, because this is an example. A stopped leader releases its lock immediately.
     lease = dl.LeaderElectionConfig(lease_duration=3.0, renew_deadline=2.0, retry_period=0.5)
     options = Options(storage_class=mine, timeout=1.0, base_delay=0.05, max_delay=1.0, lease=lease)
     replicas = [Provisioner(client, storage, options, identity=name) for name in ("one", "two")]
@@ -89,21 +89,23 @@ async def show(scene: Scene) -> None:
             half = {f"claim-{number}" for number in range(count // 2)}
             done = await until(lambda: half <= served(), timeout=60)
             leading = [each.leads for each in replicas]
-            scene.expect(done and leading.count(True) == 1, f"{count // 2} claims have volumes, one replica works")
+            scene.expect(done and leading.count(True) == 1, f"{count // 2} claims have volumes, and one replica leads")
 
             first = leading.index(True)
             tasks[first].cancel()
             for number in range(count // 2, count):
                 await client.create(kind, claim(f"claim-{number}", mine))
-            everything = {f"claim-{number}" for number in range(count)} | {"hangs"}
-            done = await until(lambda: everything <= served(), timeout=60)
-            scene.expect(done and replicas[1 - first].leads, "the other one leads, and makes the volumes of the rest")
-            scene.expect(served() == everything, "a claim of another class was left alone")
-            scene.expect(storage.timeouts > 0, "a claim that hung was stopped after its time, and served later")
-            scene.expect(storage.failures > 0, f"{storage.failures} claims that failed at first were tried again")
-            scene.expect(not storage.twice_at_once, "no claim was worked on twice at once")
+            all_claims = {f"claim-{number}" for number in range(count)} | {"hangs"}
+            done = await until(lambda: all_claims <= served(), timeout=60)
+            scene.expect(
+                done and replicas[1 - first].leads, "the other replica takes over and creates the remaining volumes"
+            )
+            scene.expect(served() == all_claims, "a claim of another class has no volume")
+            scene.expect(storage.timeouts > 0, "a claim that hung was canceled and retried")
+            scene.expect(storage.failures > 0, f"{storage.failures} failed claims were retried")
+            scene.expect(not storage.concurrent, "no claim was processed twice at the same time")
             names = [volume.name for volume in volumes.lister().list()]
-            scene.expect(len(names) == len(everything), f"{len(everything)} claims have one volume each")
+            scene.expect(len(names) == len(all_claims), f"{len(all_claims)} claims have one volume each")
         finally:
             for task in tasks:
                 task.cancel()

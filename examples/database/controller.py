@@ -1,4 +1,4 @@
-"""Runs a database for each Database: a StatefulSet with claims, a Service, a Secret; a last backup before it goes."""
+"""Run a StatefulSet, a Service and a Secret for each Database, and make a final backup before it is deleted."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from prometheus_client import Counter
 import deltaloop as dl
 from deltaloop.crds import Conditions, PrinterColumn
 
-BACKUPS = Counter("database_backups", "Last backups of databases that were deleted, by how they ended.", ["result"])
+BACKUPS = Counter("database_backups", "Final backups of deleted databases, by result.", ["result"])
 PORT = 5432
 DAY = 24 * 3600
-NOT_YET = dl.Result(requeue_after=60, jitter=0.1)  # the end of the Job comes first
+NOT_YET = dl.Result(requeue_after=60, jitter=0.1)  # the end of the Job triggers an earlier reconcile
 READY = '.status.conditions[?(@.type=="Ready")]'
 
 
 class Settings(msgspec.Struct):
-    """Names a ConfigMap of the same namespace.
+    """Reference to a ConfigMap in the same namespace.
 
     Attributes:
-        name: Its name.
+        name: Name of the ConfigMap.
     """
 
     name: Annotated[str, Meta(min_length=1)]
 
 
 class DatabaseSpec(msgspec.Struct, rename="camel"):
-    """What is wanted.
+    """Desired state.
 
     Attributes:
-        replicas: How many servers.
-        image: What they run.
-        storage: How much each of them keeps.
-        config_ref: A ConfigMap of the same namespace, whose data are the server's settings.
+        replicas: Number of servers.
+        image: Container image of the servers.
+        storage: Size of the disk of each server.
+        config_ref: ConfigMap in the same namespace whose data are the settings of the servers.
     """
 
     replicas: Annotated[int, Meta(ge=0, le=9)] = 1
@@ -46,12 +46,12 @@ class DatabaseSpec(msgspec.Struct, rename="camel"):
 
 
 class DatabaseStatus(msgspec.Struct, rename="camel"):
-    """What there is.
+    """Observed state.
 
     Attributes:
-        observed_generation: The generation that this was found out for.
-        ready_replicas: How many servers are ready.
-        conditions: Ready says whether all is as wanted, and why not.
+        observed_generation: Generation of the spec that this status describes.
+        ready_replicas: Number of servers that are ready.
+        conditions: Conditions. Ready is true if all servers are ready.
     """
 
     observed_generation: int = 0
@@ -71,7 +71,7 @@ class DatabaseStatus(msgspec.Struct, rename="camel"):
     ],
 )
 class Database(msgspec.Struct, kw_only=True):
-    """A database with its servers, their storage and its password."""
+    """Database with its servers, their disks and its password."""
 
     metadata: dl.ObjectMeta
     spec: DatabaseSpec
@@ -90,7 +90,7 @@ class Database(msgspec.Struct, kw_only=True):
     timeout=30,
 )
 async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
-    """Make what one Database asks for come true."""
+    """Apply the children of one Database, and update its status."""
     database = await ctx.client.find(Database, request.name)
     if database is None:
         return
@@ -99,26 +99,26 @@ async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
         if (config := database.spec.config_ref) is not UNSET:
             found = await ctx.client.find(dl.kinds.CONFIG_MAP, config.name)
             if found is None:
-                message = f"there is no ConfigMap {config.name}"
+                message = f"ConfigMap {config.name} does not exist"
                 status.set_condition("Ready", False, reason="ConfigMissing", message=message)
                 return
             settings = dict(found.get("data", {}))
-        login = await login_of(database, ctx)
-        # The backup needs them: they stay until it is made, also when the Database is deleted in the foreground.
+        login = await login_secret(database, ctx)
+        # The backup needs the servers, so they must stay even if the Database is deleted in the foreground.
         servers = (login, service(database), stateful_set(database, settings))
         applied = await ctx.children.apply(*servers, garbage_collected=False)
         if applied.written:
             ctx.recorder.event(database, "Normal", "Applied", ", ".join(each.kind for each in applied.written))
-        running = await ctx.client.find(dl.kinds.STATEFUL_SET, request.name)
-        status["readyReplicas"] = running.get("status", {}).get("readyReplicas", 0) if running else 0
-        why = "; ".join(applied.not_ready.values())
-        status.set_condition("Ready", applied.ready, reason="Starting" if why else "Running", message=why)
+        current = await ctx.client.find(dl.kinds.STATEFUL_SET, request.name)
+        status["readyReplicas"] = current.get("status", {}).get("readyReplicas", 0) if current else 0
+        reason = "Running" if applied.ready else "Starting"
+        status.set_condition("Ready", applied.ready, reason=reason, message="; ".join(applied.not_ready.values()))
 
 
 @reconcile.cleanup
 async def back_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
-    """Make a last backup, once; the Database goes with its servers when the Job is complete, and not if it fails."""
-    # Asked of the server: a cache that lags still has what is gone, and nothing would delete the Job.
+    """Make one final backup. The Database and its servers are deleted only after the Job is complete."""
+    # Read from the server: a stale cache can contain a deleted Database, and its new Job would never be deleted.
     database = await ctx.client.live.find(Database, request.name)
     if database is None:
         return None
@@ -126,61 +126,61 @@ async def back_up(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
     job = await ctx.track(dl.kinds.JOB, name)
     if job is None:
         await ctx.client.create(dl.kinds.JOB, backup_job(name, database))
-        ctx.recorder.event(database, "Normal", "BackingUp", f"the last backup is made by Job {name}")
+        ctx.recorder.event(database, "Normal", "BackingUp", f"Job {name} makes the final backup")
         return NOT_YET
     ended = {each["type"] for each in job.get("status", {}).get("conditions", []) if each["status"] == "True"}
     if not ended & {"Complete", "Failed"}:
         return NOT_YET
-    if ctx.memo.setdefault(job.uid, ctx.number) == ctx.number:  # counted once, however often this runs
+    if ctx.memo.setdefault(job.uid, ctx.number) == ctx.number:  # count the result once
         BACKUPS.labels("failed" if "Failed" in ended else "made").inc()
     if "Failed" in ended:
         async with ctx.status(database, on_error="Ready"):
-            raise dl.errors.TerminalError(f"the last backup has failed; delete Job {name} for another one")
+            raise dl.errors.TerminalError(f"the final backup failed. Delete Job {name} to try again.")
     await ctx.children.apply(prune_all=True)
     return None
 
 
 def backup_name(database: Database) -> str:
-    """Return the name of the Job that backs up this Database, and no other one of its name before or after it."""
+    """Return the name of the backup Job. It contains the uid, because a later Database can have the same name."""
     return f"{database.metadata.name[:40]}-last-backup-{database.metadata.uid[:8]}"
 
 
-async def login_of(database: Database, ctx: dl.Context) -> dict[str, Any]:
-    """Return the Secret with the password, which is drawn once."""
+async def login_secret(database: Database, ctx: dl.Context) -> dict[str, Any]:
+    """Return the Secret with the password, which is generated once."""
     name = database.metadata.name
-    there = await ctx.client.find(dl.kinds.SECRET, name)
-    if there is None:  # a cache may be behind
-        there = await ctx.client.live.find(dl.kinds.SECRET, name)
+    found = await ctx.client.find(dl.kinds.SECRET, name)
+    if found is None:  # the cache can be stale
+        found = await ctx.client.live.find(dl.kinds.SECRET, name)
     login = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
-    if there is not None:
-        return {**login, "data": dict(there["data"])}
+    if found is not None:
+        return {**login, "data": dict(found["data"])}
     return {**login, "stringData": {"POSTGRES_PASSWORD": secrets.token_urlsafe()}}
 
 
 def service(database: Database) -> dict[str, Any]:
-    """Return the headless Service that gives each server a name."""
+    """Return the headless Service that gives each server a DNS name."""
     name = database.metadata.name
     spec = {"clusterIP": "None", "selector": {"database": name}, "ports": [{"name": "sql", "port": PORT}]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
 
 
 def stateful_set(database: Database, settings: dict[str, str]) -> dict[str, Any]:
-    """Return the servers, each with a claim of its own."""
-    name, wanted = database.metadata.name, database.spec
+    """Return the StatefulSet of the servers. Each server has its own volume claim."""
+    name, desired = database.metadata.name, database.spec
     labels = {"database": name}
     arguments = [word for key, value in sorted(settings.items()) for word in ("-c", f"{key}={value}")]
     container = {
         "name": "postgres",
-        "image": wanted.image,
+        "image": desired.image,
         "args": arguments,
         "envFrom": [{"secretRef": {"name": name}}],
         "ports": [{"name": "sql", "containerPort": PORT}],
         "volumeMounts": [{"name": "data", "mountPath": "/var/lib/postgresql"}],
     }
-    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": wanted.storage}}}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": desired.storage}}}
     spec = {
         "serviceName": name,
-        "replicas": wanted.replicas,
+        "replicas": desired.replicas,
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
         "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim}],
@@ -189,7 +189,7 @@ def stateful_set(database: Database, settings: dict[str, str]) -> dict[str, Any]
 
 
 def backup_job(name: str, database: Database) -> dict[str, Any]:
-    """Return the Job that makes a backup; without an owner, or a deletion in the foreground would take it away."""
+    """Return the backup Job. It has no owner, because a foreground deletion would delete it."""
     host = database.metadata.name
     container = {
         "name": "backup",

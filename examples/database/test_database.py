@@ -1,4 +1,4 @@
-"""The Database operator: drift, crashes, failing writes, a killed leader, and a backup in the middle of all that."""
+"""Tests of the Database operator: drift, crashes, failing writes, a killed leader and backups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SET, SECRET, JOB = dl.kinds.STATEFUL_SET, dl.kinds.SECRET, dl.kinds.JOB
 FOREGROUND = dl.DeleteOptions(propagation_policy="Foreground")
 
 
-async def begin(harness: Harness, *, backups_fail: bool = False, **spec: Any) -> None:
+async def start(harness: Harness, *, backups_fail: bool = False, **spec: Any) -> None:
     await harness.environment("jobs", failing=lambda _: backups_fail)
     await harness.install(CRD)
     await harness.start(reconcile)
@@ -36,18 +36,18 @@ async def password(harness: Harness) -> str:
     return str((await harness.client.get(SECRET, "a"))["data"]["POSTGRES_PASSWORD"])
 
 
-async def whole_life(harness: Harness) -> None:
-    """Make a database, have it grow, and delete it in the foreground; whatever happens on the way, it comes to this."""
+async def lifecycle(harness: Harness) -> None:
+    """Create a database, scale it up, and delete it in the foreground."""
 
     @harness.invariant
-    async def servers_are_there_until_the_backup_is_made(client: dl.Client) -> None:
+    async def servers_exist_until_backup_is_complete(client: dl.Client) -> None:
         database, servers = await client.find(Database, "a"), await client.find(SET, "a")
         made = any(job.get("status", {}).get("succeeded") for job in await client.list_all(JOB))
         if database is not None and database.metadata.deletion_timestamp and not made:
             assert servers is not None
             assert servers.deletion_timestamp is None
 
-    await begin(harness, replicas=1)
+    await start(harness, replicas=1)
     before = await password(harness)
     await harness.client.patch(Database, "a", {"spec": {"replicas": 2}})
     await harness.settled(timeout=600)
@@ -70,16 +70,16 @@ def backups(result: str) -> float:
 
 async def test_database_is_created_and_deleted(deltaloop_harness: Harness) -> None:
     made = backups("made")
-    await whole_life(deltaloop_harness)
+    await lifecycle(deltaloop_harness)
     assert backups("made") == made + 1
     assert {event.reason for event in deltaloop_harness.events} == {"Applied", "BackingUp"}
     written = [write for write in deltaloop_harness.writes if write.subresource == "status"]
-    assert len({write.version for write in written}) == len(written)  # none that changed nothing
+    assert len({write.version for write in written}) == len(written)  # each write changed the status
 
 
-async def test_backup_is_counted_once_although_the_finalizer_stays(deltaloop_harness: Harness) -> None:
+async def test_backup_is_counted_once_if_finalizer_removal_fails(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
-    await begin(harness)
+    await start(harness)
     made, refused = backups("made"), Fault(do="refuse", verbs=("patch",), count=3)
     harness.faults.add(refused)
     await harness.client.delete(Database, "a")
@@ -92,7 +92,7 @@ async def test_backup_is_counted_once_although_the_finalizer_stays(deltaloop_har
 async def test_data_is_deleted_only_after_successful_backup(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     failed = backups("failed")
-    await begin(harness, backups_fail=True)
+    await start(harness, backups_fail=True)
     await harness.client.delete(Database, "a", options=FOREGROUND)
     for process in (1, 2):
         await harness.settled(timeout=7200)
@@ -109,7 +109,7 @@ async def test_data_is_deleted_only_after_successful_backup(deltaloop_harness: H
 async def test_backup_of_an_earlier_database_does_not_count(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     for _ in range(2):
-        await begin(harness)
+        await start(harness)
         await harness.client.delete(Database, "a")
         await harness.settled(timeout=600)
         await harness.replicas[-1].stop()
@@ -118,7 +118,7 @@ async def test_backup_of_an_earlier_database_does_not_count(deltaloop_harness: H
 
 async def test_status_contains_ready_servers(deltaloop_harness: Harness) -> None:
     await deltaloop_harness.environment("statefulsets")
-    await begin(deltaloop_harness, replicas=2)
+    await start(deltaloop_harness, replicas=2)
     status = (await deltaloop_harness.client.get(Database, "a")).status
     assert status is not None
     assert (status.ready_replicas, status.observed_generation) == (2, 1)
@@ -126,29 +126,29 @@ async def test_status_contains_ready_servers(deltaloop_harness: Harness) -> None
 
 
 async def test_database_converges_after_crash_at_each_write() -> None:
-    moments = [CrashMoment.AFTER]  # before a write is after the one before it
-    assert await crash_at_every_write(whole_life, moments=moments) >= 12
+    moments = [CrashMoment.AFTER]  # a crash before a write equals a crash after the previous write
+    assert await crash_at_every_write(lifecycle, moments=moments) >= 12
 
 
 async def test_database_converges_with_failing_writes(deltaloop_harness: Harness) -> None:
     with deltaloop_harness.fail_writes(0.3, seed=1):
-        await whole_life(deltaloop_harness)
+        await lifecycle(deltaloop_harness)
 
 
 async def test_drift_is_corrected_and_foreign_fields_stay(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
-    await begin(harness, replicas=3)
+    await start(harness, replicas=3)
     await harness.client.patch(SET, "a", {"spec": {"replicas": 9}, "metadata": {"annotations": {"of": "others"}}})
     await harness.client.delete(dl.kinds.SERVICE, "a")
     await harness.settled()
-    mended = await harness.client.get(SET, "a")
-    assert (mended["spec"]["replicas"], mended.annotations["of"]) == (3, "others")
+    corrected = await harness.client.get(SET, "a")
+    assert (corrected["spec"]["replicas"], corrected.annotations["of"]) == (3, "others")
     assert (await harness.client.get(dl.kinds.SERVICE, "a"))["spec"]["clusterIP"] == "None"
 
 
 async def test_settings_follow_config_map(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
-    await begin(harness, config_ref=Settings("settings"))
+    await start(harness, config_ref=Settings("settings"))
     assert await ready(harness) == ("False", "ConfigMissing")
     for number in ("100", "200"):
         settings: dict[str, Any] = {"metadata": {"name": "settings"}, "data": {"max_connections": number}}

@@ -1,4 +1,4 @@
-"""The Database operator's webhooks: what they fill in, refuse and convert; and they are away, slow, wrong, or crash."""
+"""Webhooks of the Database operator: defaults, validation, conversion, and failing webhooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaloop.simulation import Simulation, parse_schedule
 from deltaloop.testing import Harness, assert_conversion_round_trips
 from examples.database.controller import Database, DatabaseSpec, Settings, reconcile
 from examples.database.webhooks import WEBHOOKS, OldDatabase, OldDatabaseSpec, check, complete, to_new, to_old
-from examples.simulation.ordinary import databases_are_judged
+from examples.simulation.ordinary import manage_databases_with_webhooks
 
 DEFINITION = dl.generate_crd(Database, OldDatabase)
 SET = dl.kinds.STATEFUL_SET
@@ -25,7 +25,7 @@ def test_conversion_is_lossless() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "wanted"),
+    ("image", "expected"),
     [
         ("postgres", "postgres:18"),
         ("registry:5000/postgres", "registry:5000/postgres:18"),
@@ -33,41 +33,41 @@ def test_conversion_is_lossless() -> None:
         ("postgres@sha256:00", "postgres@sha256:00"),
     ],
 )
-def test_default_version_is_added_to_image(image: str, wanted: str) -> None:
+def test_default_version_is_added_to_image(image: str, expected: str) -> None:
     database = named("a", image=image)
     complete(database)
-    assert database.spec.image == wanted
+    assert database.spec.image == expected
 
 
 def test_missing_reference_is_accepted() -> None:
     request: dl.AdmissionRequest[Database] = dl.webhooks.admission_request(reads={dl.kinds.CONFIG_MAP: []})
     assert [*check(named("a", config_ref=Settings("fast")), request)] == []
-    assert request.warnings == ("there is no ConfigMap fast yet: the Database waits for it",)
+    assert request.warnings == ("ConfigMap fast does not exist. The Database waits for it.",)
 
 
-async def begin(harness: Harness) -> None:
+async def start(harness: Harness) -> None:
     await harness.install(DEFINITION)
     await harness.start(reconcile, webhooks=WEBHOOKS)
 
 
 async def test_objects_are_defaulted_validated_and_converted(deltaloop_harness: Harness) -> None:
     client = deltaloop_harness.client
-    await begin(deltaloop_harness)
+    await start(deltaloop_harness)
     made = await client.create(Database, named("a", image="postgres", replicas=3))
     assert made.spec.image == "postgres:18"
     await deltaloop_harness.settled()
     assert (await client.get(SET, "a"))["spec"]["replicas"] == 3
-    with pytest.raises(InvalidError, match=r"spec\.storage: a disk keeps its size") as caught:
+    with pytest.raises(InvalidError, match=r"spec\.storage: must not change") as caught:
         await client.patch(Database, "a", {"spec": {"storage": "2Gi"}})
     assert caught.value.status.details is not None
     assert [cause.field for cause in caught.value.status.details.causes] == ["spec.storage"]
-    with pytest.raises(InvalidError, match="a version is needed"):
+    with pytest.raises(InvalidError, match="must have a version"):
         await client.create(Database, named("b", image="postgres:latest"))
 
 
 async def test_old_clients_can_continue(deltaloop_harness: Harness) -> None:
     client = deltaloop_harness.client
-    await begin(deltaloop_harness)
+    await start(deltaloop_harness)
     old = OldDatabase(metadata=dl.ObjectMeta(name="a"), spec=OldDatabaseSpec(servers=2, config_map="fast"))
     await client.create(OldDatabase, old)
     await deltaloop_harness.settled()
@@ -101,12 +101,12 @@ async def test_webhooks_can_be_unavailable_or_slow(deltaloop_harness: Harness) -
 
 async def test_webhook_errors_reject_requests(deltaloop_harness: Harness) -> None:
     @dl.validate(Database, name=check.name)
-    def wrong(_: Database) -> None:
+    def failing(_: Database) -> None:
         raise LookupError
 
     harness = deltaloop_harness
     await harness.install(DEFINITION)
-    await harness.start(reconcile, webhooks=[complete, wrong, to_new, to_old])
+    await harness.start(reconcile, webhooks=[complete, failing, to_new, to_old])
     with pytest.raises(InternalServerError, match="failed: LookupError"):
         await harness.client.create(Database, named("a"))
     await harness.restart()
@@ -118,12 +118,15 @@ async def test_webhook_errors_reject_requests(deltaloop_harness: Harness) -> Non
     [
         ("crash-after:apply:secrets:1", 200),
         ("webhook-unavailable:patch:databases.example.com:1", 500),
-        ("webhook-timeout:patch:databases.example.com:1", 0),  # conversions have 30 s, and so has the client's request
+        (
+            "webhook-timeout:patch:databases.example.com:1",
+            0,
+        ),  # the timeout of a conversion, 30 s, equals the timeout of the request
         ("webhook-rejects:patch:databases.example.com:1", 403),
     ],
 )
 def test_database_converges_despite_crashes_and_failing_webhooks(schedule: str, code: int) -> None:
-    simulation = Simulation(databases_are_judged)
+    simulation = Simulation(manage_databases_with_webhooks)
     run = simulation.run(parse_schedule(schedule))
     assert (run.unused_faults, run.writes[0].code) == ((), code)
     assert simulation.judge(parse_schedule(schedule), run) is None

@@ -1,6 +1,6 @@
-"""The Database operator with webhooks: what is missing is filled in, a disk keeps its size, old clients go on.
+"""Webhooks of the Database operator: defaults, validation, and conversion for clients of the first version.
 
-``deltaloop run examples.database.webhooks`` runs the controller, too.
+``deltaloop run examples.database.webhooks`` runs the webhooks and the controller.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ TAG = "18"
 
 
 class OldDatabaseSpec(msgspec.Struct, rename="camel"):
-    """What was wanted in the first version.
+    """Desired state in the first version.
 
     Attributes:
-        servers: How many servers.
-        image: What they run.
-        storage: How much each of them keeps.
-        config_map: Name of a ConfigMap of the same namespace, whose data are the server's settings.
+        servers: Number of servers.
+        image: Container image of the servers.
+        storage: Size of the disk of each server.
+        config_map: Name of a ConfigMap in the same namespace whose data are the settings of the servers.
     """
 
     servers: Annotated[int, Meta(ge=0, le=9)] = 1
@@ -35,7 +35,7 @@ class OldDatabaseSpec(msgspec.Struct, rename="camel"):
 
 @dl.custom_resource(group="example.com", version="v1beta1", kind="Database", short_names=["db"], deprecated="use v1")
 class OldDatabase(msgspec.Struct, kw_only=True):
-    """A database, as the first version had it."""
+    """Database in its first version."""
 
     metadata: dl.ObjectMeta
     spec: OldDatabaseSpec
@@ -44,7 +44,7 @@ class OldDatabase(msgspec.Struct, kw_only=True):
 
 @dl.convert(OldDatabase, Database)
 def to_new(old: OldDatabase) -> Database:
-    """Make a Database of an old one."""
+    """Convert a Database of the first version."""
     name = old.spec.config_map
     spec = DatabaseSpec(
         replicas=old.spec.servers,
@@ -57,7 +57,7 @@ def to_new(old: OldDatabase) -> Database:
 
 @dl.convert(Database, OldDatabase)
 def to_old(new: Database) -> OldDatabase:
-    """Make an old one of a Database."""
+    """Convert a Database to the first version."""
     config = new.spec.config_ref
     spec = OldDatabaseSpec(
         servers=new.spec.replicas,
@@ -70,7 +70,7 @@ def to_old(new: Database) -> OldDatabase:
 
 @dl.mutate(Database)
 def complete(database: Database) -> None:
-    """Give an image the version that is tested: without one it would be another one each time a node pulls it."""
+    """Add the tested version to an image without a tag, so that all nodes pull the same image."""
     name = database.spec.image.rpartition("/")[2]
     if ":" not in name and "@" not in name:
         database.spec.image += f":{TAG}"
@@ -78,16 +78,16 @@ def complete(database: Database) -> None:
 
 @dl.validate(Database, reads=[dl.kinds.CONFIG_MAP])
 def check(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.FieldError]:
-    """Refuse what cannot be, and warn of what is not yet."""
+    """Reject invalid changes, and warn about a missing ConfigMap."""
     if database.spec.image.endswith(":latest"):
-        yield dl.FieldError("spec.image", f"a version is needed, such as {TAG}", "FieldValueForbidden")
+        yield dl.FieldError("spec.image", f"must have a version, for example {TAG}", "FieldValueForbidden")
     if request.old is not None and request.old.spec.storage != database.spec.storage:
-        yield dl.FieldError("spec.storage", "a disk keeps its size", "FieldValueForbidden")
+        yield dl.FieldError("spec.storage", "must not change", "FieldValueForbidden")
     config = database.spec.config_ref
     if config is UNSET:
         return
     if request.lister(dl.kinds.CONFIG_MAP).find(f"{request.namespace}/{config.name}") is None:
-        request.warn(f"there is no ConfigMap {config.name} yet: the Database waits for it")
+        request.warn(f"ConfigMap {config.name} does not exist. The Database waits for it.")
 
 
 WEBHOOKS = (complete, check, to_new, to_old)

@@ -1,8 +1,8 @@
-"""A volume provisioner: makes a volume for each claim of its class, while it leads, as external provisioners do.
+"""Volume provisioner that creates a volume for each claim of its storage class.
 
-The life of a controller, by hand: the queue is declared with its limiters, handlers put in what passes a filter, and
-once this process leads, N workers take claims out. Each claim has a time limit. After a success it is forgotten, after
-a failure it is given to the limiters, and in either case it is done.
+This controller uses the low-level parts. Event handlers filter claims and add their keys to a queue with rate limiters.
+While this process leads, workers take the keys. Each claim has a timeout. The worker calls ``forget`` after a success,
+``add_rate_limited`` after a failure, and ``done`` in both cases.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ logger = logging.getLogger("provisioner_example")
 
 
 class Storage(Protocol):
-    """Whatever makes volumes."""
+    """Storage system that creates volumes."""
 
-    async def make(self, name: str, size: str) -> str:
-        """Make a volume, or find the one that there is of that name; return its handle."""
+    async def create(self, name: str, size: str) -> str:
+        """Create a volume unless it exists, and return its handle."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a provisioner works.
+    """Options of a provisioner.
 
     Attributes:
-        storage_class: Whose claims.
-        driver: Name of the driver in the volumes.
-        workers: Claims at a time.
-        timeout: Seconds that one claim may take.
-        base_delay: Seconds until a claim is tried again, doubled with each failure.
-        max_delay: The longest that it becomes.
-        lease: Times of the leader election.
+        storage_class: Storage class of the claims.
+        driver: Name of the CSI driver in the volumes.
+        workers: Number of claims processed at the same time.
+        timeout: Timeout of one claim in seconds.
+        base_delay: Delay of the first retry in seconds. It doubles with each failure.
+        max_delay: Longest delay of a retry in seconds.
+        lease: Durations of the leader election.
     """
 
     storage_class: str
@@ -49,10 +49,10 @@ class Options:
 
 
 class Provisioner:
-    """One replica."""
+    """Replica of the provisioner."""
 
     def __init__(self, client: dl.Client, storage: Storage, options: Options, *, identity: str) -> None:
-        """Declare the queue: a claim's own back-off, and ten a second for all together, whichever is longer."""
+        """Create the queue. Retries have exponential backoff per claim and are limited to ten per second in total."""
         self._client = client
         self._storage = storage
         self._options = options
@@ -65,12 +65,12 @@ class Provisioner:
         self.queue: dl.RateLimitingQueue[str] = dl.RateLimitingQueue(name="claims", rate_limiter=limiter)
 
     def _enqueue(self, claim: dl.Resource) -> None:
-        """Filter before the queue: what is not ours, or has a volume, costs nothing there."""
+        """Add the claim unless it has a volume or another storage class."""
         if claim["spec"].get("storageClassName") == self._options.storage_class and not claim["spec"].get("volumeName"):
             self.queue.add(claim.key)
 
     async def run(self) -> None:
-        """Keep the cache warm, contend, and work while leading; until cancelled."""
+        """Keep the cache warm, and process claims while this replica leads, until canceled."""
         options, client = self._options, self._client
         async with dl.InformerFactory(client, namespace=client.namespace) as informers:
             claims = informers.informer(dl.kinds.PERSISTENT_VOLUME_CLAIM)
@@ -97,10 +97,10 @@ class Provisioner:
                 async with asyncio.timeout(self._options.timeout):
                     await self._provision(claims.find(key), client)
             except asyncio.CancelledError:
-                self.queue.add(key)  # for the next leader, or for this process when it leads again
+                self.queue.add(key)  # for the next term
                 raise
-            except Exception as error:  # noqa: BLE001 - one claim's failure is nobody else's
-                logger.info("a claim is tried again", extra={"key": key, "error": type(error).__name__})
+            except Exception as error:  # noqa: BLE001 - a failure must not stop the other claims
+                logger.info("claim failed, retrying", extra={"key": key, "error": type(error).__name__})
                 self.queue.add_rate_limited(key)
             else:
                 self.queue.forget(key)
@@ -110,15 +110,15 @@ class Provisioner:
     async def _provision(self, claim: dl.Resource | None, client: dl.Client) -> None:
         if claim is None or claim.deletion_timestamp is not None:
             return
-        # The name follows from the claim, so that a second try, also of another replica, finds what the first made.
+        # The name is derived from the claim, so a retry by any replica finds the existing volume.
         name = f"pvc-{claim.uid}"
         size = str(claim["spec"]["resources"]["requests"]["storage"])
-        handle = await self._storage.make(name, size)
+        handle = await self._storage.create(name, size)
         try:
             await client.create(dl.kinds.PERSISTENT_VOLUME, self._volume(claim, name, size, handle))
         except dl.AlreadyExistsError:
             return
-        logger.info("made a volume", extra={"key": claim.key, "volume": name})
+        logger.info("created volume", extra={"key": claim.key, "volume": name})
 
     def _volume(self, claim: dl.Resource, name: str, size: str, handle: str) -> dict[str, Any]:
         reference = {

@@ -1,8 +1,8 @@
-"""Keeps a copy of marked ConfigMaps in every namespace that asks for them.
+"""Copy annotated ConfigMaps to other namespaces.
 
-A ConfigMap with the annotation ``replicator.deltaloop.dev/to`` is copied into all namespaces whose labels it selects.
-The reconciler is asked about a source; a namespace that appears asks for all sources, a copy that somebody changes or
-deletes asks for its source. Copies say where they come from by a label, which an index of the cache files them under.
+The annotation ``replicator.deltaloop.dev/to`` of a source is a label selector of namespaces. Each reconcile handles one
+source. A new namespace triggers all sources, and a changed or deleted copy triggers its source. A label of each copy
+contains its source, and an index of the cache finds the copies by this label.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FINALIZER = "replicator.deltaloop.dev/copies"
 
 
 def source_of(copy: dl.Resource) -> str:
-    """Return the label of a copy: ``namespace.name`` of its source; empty if it is no copy."""
+    """Return the ``namespace.name`` of the source of a copy, or an empty string for other objects."""
     return copy.labels.get(FROM, "")
 
 
 def by_source(obj: dl.Resource) -> list[str]:
-    """File copies under their sources."""
+    """Index copies by their sources."""
     return [source_of(obj)] if source_of(obj) else []
 
 
@@ -32,8 +32,8 @@ async def copies_of(request: dl.Request, ctx: dl.Context) -> list[dl.Resource]:
     return await ctx.client.by_index(dl.kinds.CONFIG_MAP, "source", f"{request.namespace}.{request.name}")
 
 
-async def wanted_by(source: dl.Resource, client: dl.Client | dl.ReconcileClient) -> set[str]:
-    """Return the namespaces that are to have a copy; none if the source is marked no more."""
+async def target_namespaces(source: dl.Resource, client: dl.Client | dl.ReconcileClient) -> set[str]:
+    """Return the namespaces that should contain a copy. A source without annotation has none."""
     if TO not in source.annotations:
         return set()
     found = await client.list(dl.kinds.NAMESPACE, selector=source.annotations[TO])
@@ -41,7 +41,7 @@ async def wanted_by(source: dl.Resource, client: dl.Client | dl.ReconcileClient)
 
 
 def to_source(obj: dl.Resource) -> Iterable[str]:
-    """Map a copy to the key of its source, and a source to its own."""
+    """Map a copy to the key of its source, and a source to its own key."""
     namespace, dot, name = source_of(obj).partition(".")
     if dot:
         yield f"{namespace}/{name}"
@@ -50,10 +50,10 @@ def to_source(obj: dl.Resource) -> Iterable[str]:
 
 
 def replicator(sources: Iterable[str]) -> dl.Controller:
-    """Make the controller.
+    """Return the controller.
 
     Args:
-        sources: Keys of the sources that a new namespace asks for.
+        sources: Keys of the sources that a new namespace triggers.
     """
     keys = tuple(sources)
 
@@ -77,17 +77,17 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
         if source is None:
             return
         copies = {copy.namespace: copy for copy in await copies_of(request, ctx)}
-        wanted = await wanted_by(source, ctx.client)
-        if copies.keys() != wanted:
-            # After a restart the cache may be older than the end of the source, and nobody would look for what is made
-            # then: the server is asked. As long as the finalizer is there, only this controller lets a source go, and
-            # not while this runs.
+        targets = await target_namespaces(source, ctx.client)
+        if copies.keys() != targets:
+            # After a restart, the cache can contain a source that was deleted, and new copies would never be deleted.
+            # Therefore read the source from the server. While it has the finalizer, it cannot be deleted during this
+            # reconcile.
             source = await ctx.client.live.find(dl.kinds.CONFIG_MAP, request.name)
             if source is None or source.deletion_timestamp is not None or FINALIZER not in source.finalizers:
                 return
-            wanted = await wanted_by(source, ctx.client)
+            targets = await target_namespaces(source, ctx.client)
         data = dict(source.get("data") or {})
-        for namespace in sorted(wanted):
+        for namespace in sorted(targets):
             copy = copies.get(namespace)
             if copy is None:
                 metadata: dict[str, Any] = {"name": source.name, "labels": {FROM: f"{source.namespace}.{source.name}"}}
@@ -96,16 +96,16 @@ def replicator(sources: Iterable[str]) -> dl.Controller:
                 changed = copy.edit()
                 changed["data"] = data
                 await ctx.client.update(dl.kinds.CONFIG_MAP, changed, namespace=namespace)
-        unwanted = copies.keys() - wanted
-        if unwanted:
-            # The cache of namespaces may be older than these copies.
-            unwanted -= await wanted_by(source, ctx.client.live)
-        for namespace in sorted(unwanted):
+        obsolete = copies.keys() - targets
+        if obsolete:
+            # The cache of namespaces can be older than these copies.
+            obsolete -= await target_namespaces(source, ctx.client.live)
+        for namespace in sorted(obsolete):
             await ctx.client.delete(dl.kinds.CONFIG_MAP, copies[namespace].name, namespace=namespace)
 
     @reconcile.cleanup
     async def delete_copies(request: dl.Request, ctx: dl.Context) -> None:
-        # A cache that lags lacks copies, and nobody would look for them once the source is gone: the server is asked.
+        # Read from the server: a stale cache can miss copies, which would then never be deleted.
         selector = f"{FROM}={request.namespace}.{request.name}"
         for copy in await ctx.client.live.list_all(dl.kinds.CONFIG_MAP, namespace=None, selector=selector):
             await ctx.client.delete(dl.kinds.CONFIG_MAP, copy.name, namespace=copy.namespace)

@@ -1,9 +1,9 @@
-"""A controller that makes and repairs one Deployment for each Foo.
+"""Controller that creates and updates one Deployment for each Foo.
 
-It is the sample controller of Kubernetes, written with deltaloop: two informers fill one work queue, workers take keys
-from it while this replica leads, and each reconcile compares what a Foo asks for with what there is.
+It is the sample controller of Kubernetes, written with deltaloop. Two informers fill one work queue. While this replica
+leads, workers take keys from the queue and compare the desired with the observed state of each Foo.
 
-Run it against any cluster, or against `deltaloop apiserver --controllers gc`:
+You can run it on any cluster, or with `deltaloop apiserver --controllers gc`:
 
     python controller.py --kubeconfig FILE
 """
@@ -32,14 +32,14 @@ CRD_FILE = Path(__file__).with_name("crd.yaml")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What one replica is told.
+    """Options of one replica.
 
     Attributes:
-        kubeconfig: Path of a kubeconfig; None looks where kubectl does, and then in the cluster.
-        identity: Name of this replica, different from the others'.
+        kubeconfig: Path of a kubeconfig. None means the search order of kubectl, then the service account.
+        identity: Unique name of this replica.
         namespace: Namespace of the lease.
-        workers: Reconciles at a time.
-        lease: Times of the leader election.
+        workers: Number of concurrent reconciles.
+        lease: Durations of the leader election.
     """
 
     kubeconfig: str | None = None
@@ -50,28 +50,28 @@ class Options:
 
 
 class Controller:
-    """Reconciles Foos: reads from caches, writes through the client of its term, which refuses once that is over."""
+    """Reconciler of Foos. It reads from caches, and writes with the client of its term."""
 
     def __init__(
         self, foos: dl.Lister[dl.Resource], deployments: dl.Lister[dl.Resource], recorder: dl.EventRecorder
     ) -> None:
-        """Keep what reconciles read from and report to."""
+        """Create the controller with its listers and recorder."""
         self._foos = foos
         self._deployments = deployments
         self._recorder = recorder
 
     async def work(self, queue: dl.RateLimitingQueue[str], client: dl.Client) -> None:
-        """Take keys until the queue is shut down. A failed reconcile is logged and tried again later."""
+        """Process keys until the queue is shut down. A failed reconcile is logged and retried later."""
         async for work in queue:
             async with work:
                 logger.info("reconciling", extra={"key": work.key, "triggers": [str(t) for t in work.triggers]})
                 await self.reconcile(work.key, client)
 
     async def reconcile(self, key: str, client: dl.Client) -> None:
-        """Make what one Foo asks for come true."""
+        """Create or update the Deployment of one Foo, and update its status."""
         foo = self._foos.find(key)
         if foo is None:
-            logger.info("foo is gone; its deployment is garbage collected", extra={"key": key})
+            logger.info("foo is deleted, its deployment is garbage collected", extra={"key": key})
             return
         name = foo["spec"]["deploymentName"]
         deployment = self._deployments.find(f"{foo.namespace}/{name}")
@@ -81,9 +81,9 @@ class Controller:
         elif not is_controlled_by(deployment, foo):
             self._recorder.event(foo, "Warning", "ErrResourceExists", f"Deployment {name} is not managed by Foo")
             raise dl.DeltaloopError(f"deployment {name!r} exists and is not managed by Foo {key!r}")
-        elif (deployment["spec"].get("replicas"), name) != (wanted_replicas(foo), deployment.name):
+        elif (deployment["spec"].get("replicas"), name) != (desired_replicas(foo), deployment.name):
             changed = deployment.edit()
-            changed["spec"]["replicas"] = wanted_replicas(foo)
+            changed["spec"]["replicas"] = desired_replicas(foo)
             deployment = await client.update(dl.kinds.DEPLOYMENT, changed)
             logger.info("updated deployment", extra={"key": key, "deployment": name})
         await self._update_status(foo, deployment, client)
@@ -93,29 +93,29 @@ class Controller:
         observed: Mapping[str, Any] = deployment.get("status", {})
         status: dict[str, Any] = {
             "observedGeneration": foo.generation,
-            "replicas": wanted_replicas(foo),
+            "replicas": desired_replicas(foo),
             "availableReplicas": observed.get("availableReplicas", 0),
-            "message": f"deployment {deployment.name} is in place",
+            "message": f"deployment {deployment.name} is up to date",
         }
         if foo.get("status") == status:
             return
-        # A patch, not an update: nobody else writes this status, so there is nothing to protect from a stale copy.
+        # No other program writes this status, so a patch without resourceVersion is safe.
         await client.patch(FOO, foo.name, {"status": status}, namespace=foo.namespace, subresource="status")
         logger.info("updated status", extra={"key": foo.key})
 
 
-def wanted_replicas(foo: dl.Resource) -> int:
-    """How many replicas a Foo asks for; one unless it says otherwise."""
+def desired_replicas(foo: dl.Resource) -> int:
+    """Return the desired number of replicas. The default is 1."""
     return int(foo["spec"].get("replicas", 1))
 
 
 def is_controlled_by(obj: dl.Resource, owner: dl.Resource) -> bool:
-    """Tell whether ``owner`` is the controller of ``obj``."""
+    """Return whether ``owner`` is the controlling owner of ``obj``."""
     return obj.controller_owner is not None and obj.controller_owner.uid == owner.uid
 
 
 def desired_deployment(foo: dl.Resource) -> Mapping[str, Any]:
-    """Return the Deployment that a Foo asks for."""
+    """Return the desired Deployment of a Foo."""
     labels = {"app": "nginx", "controller": foo.name}
     return {
         "apiVersion": "apps/v1",
@@ -126,7 +126,7 @@ def desired_deployment(foo: dl.Resource) -> Mapping[str, Any]:
             "ownerReferences": [dl.api.controller_reference(foo, FOO)],
         },
         "spec": {
-            "replicas": wanted_replicas(foo),
+            "replicas": desired_replicas(foo),
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
@@ -137,7 +137,7 @@ def desired_deployment(foo: dl.Resource) -> Mapping[str, Any]:
 
 
 async def ensure_crd(client: dl.Client) -> None:
-    """Create the CRD unless it is there, and wait until Foos can be listed."""
+    """Create the CRD unless it exists, and wait until Foos can be listed."""
     crd = dl.read_yaml(CRD_FILE.read_text(), source=CRD_FILE.name)
     with contextlib.suppress(dl.AlreadyExistsError):
         await client.create(dl.kinds.CUSTOM_RESOURCE_DEFINITION, crd)
@@ -152,13 +152,13 @@ async def ensure_crd(client: dl.Client) -> None:
 
 
 async def run(options: Options) -> None:
-    """Run one replica until it is cancelled."""
+    """Run one replica until it is canceled."""
     async with dl.connect(kubeconfig=options.kubeconfig) as client:
         await run_with(client, options)
 
 
 async def run_with(client: dl.Client, options: Options) -> None:
-    """Run one replica until it is cancelled: caches warm at once, workers only while it leads."""
+    """Run one replica until it is canceled. Caches start immediately, workers only while it leads."""
     identity = options.identity or f"{socket.gethostname()}_{uuid4()}"
     queue = dl.RateLimitingQueue[str](name="foos")
     async with (
@@ -171,7 +171,7 @@ async def run_with(client: dl.Client, options: Options) -> None:
         foos.add_event_handler(dl.enqueue(queue))
         deployments.add_event_handler(dl.enqueue_owner(queue, FOO))
         await informers.wait_for_sync(timeout=30)
-        logger.info("caches are warm", extra={"foos": len(foos.lister().list()), "identity": identity})
+        logger.info("caches are synced", extra={"foos": len(foos.lister().list()), "identity": identity})
 
         controller = Controller(foos.lister(), deployments.lister(), recorder)
         lock = dl.LeaseLock(client, namespace=options.namespace, name="sample-controller", identity=identity)
@@ -186,11 +186,11 @@ async def run_with(client: dl.Client, options: Options) -> None:
 
 def main() -> None:
     """Run from the command line until SIGINT or SIGTERM."""
-    parser = argparse.ArgumentParser(description="Make and repair one Deployment for each Foo.")
-    parser.add_argument("--kubeconfig", help="path of a kubeconfig; by default where kubectl looks")
-    parser.add_argument("--identity", default="", help="name of this replica; made up by default")
+    parser = argparse.ArgumentParser(description="Create and update one Deployment for each Foo.")
+    parser.add_argument("--kubeconfig", help="path of a kubeconfig (default: search order of kubectl)")
+    parser.add_argument("--identity", default="", help="unique name of this replica (default: generated)")
     parser.add_argument("--namespace", default="default", help="namespace of the lease")
-    parser.add_argument("--workers", type=int, default=2, help="reconciles at a time")
+    parser.add_argument("--workers", type=int, default=2, help="number of concurrent reconciles")
     arguments = parser.parse_args()
     dl.configure_logging()
 

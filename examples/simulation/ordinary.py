@@ -1,9 +1,9 @@
-"""The other examples under the simulator: they were not written for it, and it has nothing to say against them.
+"""Run the other examples in the simulator. It must find no failures.
 
     python -m examples.simulation.ordinary [--runs 1000] [--seed 0] [NAME ...]
 
-Prints for each how many schedules were tried, at which writes, and how many a CPU second; if it is interrupted, what it
-has found until then. Exit code 1 if any raises an alarm.
+Prints the number of runs and writes of each example, and the runs per CPU second. After an interrupt, it prints the
+failures found so far. The exit code is 1 if an example fails.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _EXAMPLES = Path(__file__).parent.parent
 _CLAIM, _CONFIG_MAP, _NAMESPACE = dl.kinds.PERSISTENT_VOLUME_CLAIM, dl.kinds.CONFIG_MAP, dl.kinds.NAMESPACE
 
 
-async def copies_are_kept(world: Harness) -> None:
-    """The replicator: a source, a namespace more, another text, a copy that somebody deletes, and the end of it all."""
+async def replicate_config_maps(world: Harness) -> None:
+    """Replicator: add a namespace, change the source, delete a copy, and delete the source."""
     for name in ("a", "b"):
         await world.client.create(_NAMESPACE, {"metadata": {"name": name, "labels": {"copies": "yes"}}})
     source: dict[str, Any] = {"metadata": {"name": "source", "annotations": {TO: "copies=yes"}}, "data": {"text": "1"}}
@@ -51,12 +51,12 @@ async def copies_are_kept(world: Harness) -> None:
 
 
 class _Storage:
-    async def make(self, name: str, size: str) -> str:
+    async def create(self, name: str, size: str) -> str:
         return f"{name} of {size}"
 
 
-async def claims_get_volumes(world: Harness) -> None:
-    """The provisioner: two replicas that contend, three claims, one of them gone before its volume is needed."""
+async def provision_volumes(world: Harness) -> None:
+    """Provisioner: two replicas with leader election, and two claims, one of which is deleted."""
 
     def program(identity: str) -> Callable[[dl.Client], Awaitable[object]]:
         options = ProvisionerOptions(storage_class="ours", lease=dl.LeaderElectionConfig(renew_in_thread=False))
@@ -77,8 +77,8 @@ async def claims_get_volumes(world: Harness) -> None:
     await world.settled(600)
 
 
-async def foos_get_deployments(world: Harness) -> None:
-    """The sample controller: a Foo, more replicas of it, and its end."""
+async def manage_foos(world: Harness) -> None:
+    """Sample controller: create and scale a Foo, and delete its Deployment."""
     await world.install(sample.CRD_FILE)
 
     async def main(client: dl.Client) -> None:
@@ -94,8 +94,8 @@ async def foos_get_deployments(world: Harness) -> None:
     await world.settled(600)
 
 
-async def databases_live(world: Harness) -> None:
-    """The Database operator: a database is made, grows, and goes once its last backup is made."""
+async def manage_databases(world: Harness) -> None:
+    """Database operator: create and scale a database, and delete it after its final backup."""
     await world.install(_EXAMPLES / "database" / "crd.yaml")
     await world.start(database_controller)
     await world.client.create(DATABASE, {"metadata": {"name": "a"}, "spec": {"replicas": 1}})
@@ -112,8 +112,8 @@ async def databases_live(world: Harness) -> None:
     await world.settled()
 
 
-async def databases_run(world: Harness) -> None:
-    """The same in a cluster, where Pods take time: servers become ready, and the last backup is made by a Pod."""
+async def manage_databases_with_pods(world: Harness) -> None:
+    """Database operator with simulated Pods: the servers become ready, and a Pod makes the final backup."""
     await world.environment("statefulsets", "jobs")
     await world.install(_EXAMPLES / "database" / "crd.yaml")
     await world.start(database_controller)
@@ -125,71 +125,71 @@ async def databases_run(world: Harness) -> None:
     assert await world.client.find(DATABASE, "a") is None
 
 
-async def databases_are_judged(world: Harness) -> None:
-    """The same with its webhooks: a Database of the old version grows by the new one, and is read by the old one."""
+async def manage_databases_with_webhooks(world: Harness) -> None:
+    """Database operator with webhooks: create a Database in the old version, scale it in the new one, and read it."""
 
-    async def until_answered(change: Callable[[], Awaitable[object]]) -> None:
+    async def retry(change: Callable[[], Awaitable[object]]) -> None:
         done = False
         while not done:
             try:
                 with suppress(dl.AlreadyExistsError):
                     await change()
                 done = True
-            except InternalServerError:  # the program is just gone, and with it who answers
+            except InternalServerError:  # the program with the webhooks has crashed
                 await world.advance(1)
 
     await world.install(dl.generate_crd(Database, OldDatabase))
     await world.start(database_controller, webhooks=WEBHOOKS)
     old = OldDatabase(metadata=dl.ObjectMeta(name="a"), spec=OldDatabaseSpec(servers=1, image="postgres"))
-    await until_answered(lambda: world.client.create(OldDatabase, old))
+    await retry(lambda: world.client.create(OldDatabase, old))
     await world.settled()
-    await until_answered(lambda: world.client.patch(Database, "a", {"spec": {"replicas": 2}}))
+    await retry(lambda: world.client.patch(Database, "a", {"spec": {"replicas": 2}}))
     await world.settled()
     assert (await world.client.get(dl.kinds.STATEFUL_SET, "a"))["spec"]["replicas"] == 2
     assert (await world.client.get(OldDatabase, "a")).spec == OldDatabaseSpec(servers=2)
 
 
 SCENARIOS = {
-    "replicator": copies_are_kept,
-    "provisioner": claims_get_volumes,
-    "sample_controller": foos_get_deployments,
-    "database": databases_live,
-    "database_runs": databases_run,
-    "database_webhooks": databases_are_judged,
+    "replicator": replicate_config_maps,
+    "provisioner": provision_volumes,
+    "sample_controller": manage_foos,
+    "database": manage_databases,
+    "database_runs": manage_databases_with_pods,
+    "database_webhooks": manage_databases_with_webhooks,
 }
 
 
-def look(name: str, options: SimulationOptions) -> bool:
-    """Print a line about an example, and tell whether there is no alarm."""
+def search(name: str, options: SimulationOptions) -> bool:
+    """Print the line of an example, and return whether it has no failures."""
     began = time.process_time()
     simulation = Simulation(SCENARIOS[name], options)
     try:
         report = simulation.explore()
     except KeyboardInterrupt:
-        print(f"{name}: interrupted: {simulation.found or 'before the first run has ended'}", flush=True)
+        print(f"{name}: interrupted: {simulation.found or 'the first run did not end'}", flush=True)
         raise
     cpu = time.process_time() - began
-    told = f"ALARM: {report.failures[0].replay}" if report.failures else "no alarm"
-    print(f"{name:<18} {report.runs:>7} {len(report.writes):>7} {report.runs / cpu:>10.1f}   {told}", flush=True)
+    result = f"ALARM: {report.failures[0].replay}" if report.failures else "no alarm"
+    print(f"{name:<18} {report.runs:>7} {len(report.writes):>7} {report.runs / cpu:>10.1f}   {result}", flush=True)
     for failure in report.failures:
         print(failure)
     return not report.failures
 
 
 def main() -> int:
-    """Look at those that are named, or all."""
+    """Run the specified examples, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SCENARIOS)}")
-    parser.add_argument("--runs", type=int, default=1000, help="of each")
-    parser.add_argument("--seed", type=int, default=0, help="decides all chance")
-    asked = parser.parse_args()
-    unknown = sorted({*asked.names} - {*SCENARIOS})
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(SCENARIOS)}")
+    parser.add_argument("--runs", type=int, default=1000, help="limit of runs of each example")
+    parser.add_argument("--seed", type=int, default=0, help="random seed")
+    arguments = parser.parse_args()
+    unknown = sorted({*arguments.names} - {*SCENARIOS})
     if unknown:
-        parser.error(f"there is no example {', '.join(unknown)}; known are {', '.join(SCENARIOS)}")
+        parser.error(f"unknown example {', '.join(unknown)}. Use {', '.join(SCENARIOS)}.")
     print(f"{'example':<18} {'runs':>7} {'writes':>7} {'runs/CPU s':>10}")
-    options = SimulationOptions(runs=asked.runs, seed=asked.seed)
-    right = [look(name, options) for name in asked.names or SCENARIOS]
-    return 0 if all(right) else 1
+    options = SimulationOptions(runs=arguments.runs, seed=arguments.seed)
+    passed = [search(name, options) for name in arguments.names or SCENARIOS]
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The controller of the tutorial, and what it is deployed with."""
+"""Controller of the tutorial with its manifests."""

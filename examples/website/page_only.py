@@ -1,4 +1,4 @@
-"""Keeps a ConfigMap with the page of each Website: the controller that other libraries' versions are compared with."""
+"""Keep a ConfigMap with the page of each Website, for comparisons with other libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WEBSITE = dl.ResourceType[dl.Resource]("example.com", "v1", "Website", "websites
 
 @dl.controller(WEBSITE, owns=[dl.kinds.CONFIG_MAP], writes=[dl.kinds.CONFIG_MAP, WEBSITE], workers=4)
 async def website(request: dl.Request, ctx: dl.Context) -> None:
-    """Make what one Website asks for come true."""
+    """Create or update the ConfigMap of one Website."""
     found = await ctx.client.find(WEBSITE, request.name)
     if found is None:
         return  # its ConfigMap is garbage collected

@@ -1,4 +1,4 @@
-"""Serves a page for each Website: a ConfigMap holds it, a Deployment of nginx serves it."""
+"""Create a ConfigMap with the page of each Website, and an nginx Deployment that serves it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from deltaloop.crds import PrinterColumn
 
 
 class WebsiteSpec(msgspec.Struct):
-    """What is asked for.
+    """Desired state.
 
     Attributes:
-        html: The page.
-        replicas: How many servers it has.
+        html: HTML of the page.
+        replicas: Number of servers.
     """
 
     html: Annotated[str, Meta(min_length=1)]
@@ -24,10 +24,10 @@ class WebsiteSpec(msgspec.Struct):
 
 
 class WebsiteStatus(msgspec.Struct, rename="camel"):
-    """What was found.
+    """Observed state.
 
     Attributes:
-        ready_replicas: How many servers are ready.
+        ready_replicas: Number of servers that are ready.
     """
 
     ready_replicas: int = 0
@@ -39,7 +39,7 @@ class WebsiteStatus(msgspec.Struct, rename="camel"):
     printer_columns=[PrinterColumn("Replicas", ".spec.replicas"), PrinterColumn("Ready", ".status.readyReplicas")],
 )
 class Website(msgspec.Struct, kw_only=True):
-    """A page, served by so many replicas."""
+    """Web page with a number of servers."""
 
     metadata: dl.ObjectMeta
     spec: WebsiteSpec
@@ -48,10 +48,10 @@ class Website(msgspec.Struct, kw_only=True):
 
 @dl.controller(Website, children=[dl.kinds.CONFIG_MAP, dl.kinds.DEPLOYMENT], workers=4, timeout=30.0)
 async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
-    """Make what one Website asks for come true."""
+    """Apply the children of one Website, and update its status."""
     website = await ctx.client.find(Website, request.name)
     if website is None:
-        return  # what it owned is garbage collected
+        return  # its children are garbage collected
     await ctx.children.apply(page(website), server(website))
     deployment = await ctx.client.get(dl.kinds.DEPLOYMENT, request.name)
     async with ctx.status(website) as status:

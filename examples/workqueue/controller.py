@@ -1,8 +1,8 @@
-"""A controller of the plainest kind: an informer puts keys into a work queue, workers take them out.
+"""Minimal controller: an informer adds keys to a work queue, and workers take them.
 
-The informer keeps a local store of Pods up to date and tells of each change; what it tells is reduced to the object's
-key, because by the time that a worker looks the object may be another one, or gone. The queue makes many changes of one
-Pod one piece of work, gives a key to one worker at a time, and spaces out what fails.
+The informer keeps a local store of Pods up to date. Its handlers add only the key of a changed Pod, because the Pod can
+change again or be deleted before a worker takes the key. The queue merges several changes of one Pod, gives a key to
+one worker at a time, and delays retries.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ MOST_RETRIES = 5
 
 
 class Controller:
-    """Tells of each Pod of a namespace what it is; a stand-in for what a controller would do with it."""
+    """Controller that reports each Pod of a namespace. A real controller would do its work instead."""
 
-    def __init__(self, client: dl.Client, namespace: str, tell: Callable[[str], object]) -> None:
-        """Watch nothing yet.
+    def __init__(self, client: dl.Client, namespace: str, report: Callable[[str], object]) -> None:
+        """Create the controller without starting its informer.
 
         Args:
             client: Client of the cluster.
-            namespace: Whose Pods.
-            tell: The business: called with a line for each Pod; what it raises is a failure of that Pod.
+            namespace: Namespace of the Pods.
+            report: Function called with a line for each Pod. If it raises, the Pod is retried.
         """
-        self._tell = tell
+        self._report = report
         self.queue: dl.RateLimitingQueue[str] = dl.RateLimitingQueue(name="pods")
         handler = dl.HandlerFuncs[dl.Resource](
             on_add=self._enqueue, on_update=lambda _, new: self._enqueue(new), on_delete=self._enqueue
@@ -41,12 +41,12 @@ class Controller:
         self.queue.add(dl.cache.meta_namespace_key(pod))
 
     async def run(self, workers: int) -> None:
-        """Work until cancelled: fill the store first, so that no key is worked on that only seems to be missing."""
+        """Run until canceled. Workers start after the sync, because earlier the store can miss existing Pods."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._informer.run())
             try:
                 if not await dl.cache.wait_for_cache_sync(self._informer, timeout=30):
-                    raise TimeoutError("the store did not fill in time")
+                    raise TimeoutError("the store was not synced in time")
                 for _ in range(workers):
                     group.create_task(self._work())
                 await asyncio.get_running_loop().create_future()
@@ -61,26 +61,26 @@ class Controller:
                 return
             try:
                 self._sync(key)
-            except Exception as error:  # noqa: BLE001 - one Pod's failure is nobody else's
+            except Exception as error:  # noqa: BLE001 - a failure must not stop the other Pods
                 self._failed(key, error)
             else:
-                # From now on its failures count from zero again.
+                # The next failure starts with the shortest delay again.
                 self.queue.forget(key)
             finally:
-                # The same key may be given out again.
+                # Now the queue can give the key to a worker again.
                 self.queue.done(key)
 
     def _sync(self, key: str) -> None:
         pod = self.store.get_by_key(key)
         if pod is None:
-            self._tell(f"Pod {key} does not exist anymore")
+            self._report(f"Pod {key} does not exist anymore")
         else:
-            self._tell(f"Sync/Add/Update for Pod {pod.name}")
+            self._report(f"Sync/Add/Update for Pod {pod.name}")
 
     def _failed(self, key: str, error: Exception) -> None:
         if self.queue.num_requeues(key) < MOST_RETRIES:
-            logger.info("a pod is tried again", extra={"key": key, "error": type(error).__name__})
+            logger.info("pod failed, retrying", extra={"key": key, "error": type(error).__name__})
             self.queue.add_rate_limited(key)
             return
         self.queue.forget(key)
-        logger.error("a pod is given up", extra={"key": key, "error": type(error).__name__})
+        logger.error("pod failed too often, giving up", extra={"key": key, "error": type(error).__name__})

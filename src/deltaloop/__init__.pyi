@@ -72,6 +72,7 @@ from deltaloop.events import EventRecorder as EventRecorder
 from deltaloop.leaderelection import LeaderElectionConfig as LeaderElectionConfig
 from deltaloop.leaderelection import LeaderElector as LeaderElector
 from deltaloop.leaderelection import LeaseLock as LeaseLock
+from deltaloop.planning import plan as plan
 from deltaloop.runtime import Caches as Caches
 from deltaloop.runtime import Context as Context
 from deltaloop.runtime import Controller as Controller

@@ -62,6 +62,7 @@ from deltaloop.client.verbs.resource_list import UnreadableItemsError as Unreada
 from deltaloop.crds.class_schemas import InvalidKindError as InvalidKindError
 from deltaloop.crds.quantity_values import InvalidQuantityError as InvalidQuantityError
 from deltaloop.leaderelection.guard import LeadershipLostError as LeadershipLostError
+from deltaloop.planning.reading import PlanError as PlanError
 from deltaloop.runtime.core.access import PreflightError as PreflightError
 from deltaloop.runtime.core.outcomes import InvalidResultError as InvalidResultError
 from deltaloop.runtime.core.outcomes import NotAwaitedError as NotAwaitedError

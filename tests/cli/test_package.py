@@ -442,7 +442,11 @@ async def test_packaged_program_manages_certificates_and_serves_webhooks(convert
             "health_probe_bind_address": "0",
             "metrics_bind_address": "0",
         }
-        flags = {name: each for name, each in given.params.items() if name not in ("target", "log_format", "log_level")}
+        flags = {
+            name: each
+            for name, each in given.params.items()
+            if name not in ("target", "log_format", "log_level", "reload")
+        }
         flags["event_api"] = EventApi(flags["event_api"])
         running = asyncio.create_task(program(converting.name, {**flags, **here}))
 

@@ -1,4 +1,4 @@
-"""The rebuilt bugs: each schedule shows the bug, and does nothing to the mended version."""
+"""Rebuilt bugs: each schedule reproduces the bug, and the fixed version passes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ OF_ALL = pytest.mark.parametrize("bug", by_day(BUGS, ONE_OF_EACH_PATTERN), ids=l
 
 @OF_ALL
 def test_schedule_reproduces_bug(bug: Bug) -> None:
-    failure = Simulation(bug.scenario(mended=False)).replay(parse_schedule(bug.replay))
+    failure = Simulation(bug.scenario(fixed=False)).replay(parse_schedule(bug.replay))
     assert failure is not None
     assert not failure.run.unused_faults
 
 
 @OF_ALL
 def test_fixed_program_passes(bug: Bug) -> None:
-    failure = Simulation(bug.scenario(mended=True)).replay(parse_schedule(bug.replay))
+    failure = Simulation(bug.scenario(fixed=True)).replay(parse_schedule(bug.replay))
     assert failure is None, str(failure)
 
 
@@ -36,7 +36,7 @@ def test_fixed_program_passes(bug: Bug) -> None:
 def test_fixed_runtime_bugs_stay_fixed(name: str, faults: str) -> None:
     """A deletion of unknown outcome made the successor visible to a program whose cache showed the past."""
     (bug,) = [bug for bug in BUGS if bug.name == name]
-    assert Simulation(bug.scenario(mended=True)).replay(parse_schedule(faults)) is None
+    assert Simulation(bug.scenario(fixed=True)).replay(parse_schedule(faults)) is None
 
 
 def test_bug_reports_are_unique() -> None:

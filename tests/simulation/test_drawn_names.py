@@ -37,8 +37,8 @@ class Cache(msgspec.Struct, kw_only=True):
     status: CacheStatus | None = None
 
 
-def operator(*, mended: bool) -> dl.Controller:
-    """Gives each Cache a volume, whose name it draws; mended, it writes the name down first."""
+def operator(*, fixed: bool) -> dl.Controller:
+    """Give each Cache a volume with a random name. The fixed version stores the name first."""
 
     @dl.controller(Cache, name="cache", writes=[CLAIM])
     async def cache(request: dl.Request, ctx: dl.Context) -> None:
@@ -46,11 +46,11 @@ def operator(*, mended: bool) -> dl.Controller:
         if found is None:
             return
         name = found.status.claim if found.status is not None else ""
-        if name and not mended:
+        if name and not fixed:
             return
         if not name:
             name = f"{request.name}-{secrets.token_hex(3)}"
-            if mended:
+            if fixed:
                 async with ctx.status(found) as status:
                     status["claim"] = name
                 return
@@ -65,13 +65,13 @@ def operator(*, mended: bool) -> dl.Controller:
     return cache
 
 
-def simulation_of(*, mended: bool) -> Simulation:
-    return Simulation(made_scenario([operator(mended=mended)], [generate_crd(Cache)]), CRASHES)
+def simulation_of(*, fixed: bool) -> Simulation:
+    return Simulation(made_scenario([operator(fixed=fixed)], [generate_crd(Cache)]), CRASHES)
 
 
 @pytest.mark.nightly
 def test_leftover_after_restart_is_found_by_generated_scenario() -> None:
-    report = simulation_of(mended=False).explore()
+    report = simulation_of(fixed=False).explore()
     (failure,) = report.failures
     assert [(problem.oracle, str(problem)) for problem in failure.problems] == [
         (Oracle.END_STATE, "v1/PersistentVolumeClaim default/sample-<2> exists, but must not exist")
@@ -89,7 +89,7 @@ def test_leftover_after_restart_is_found_by_generated_scenario() -> None:
 
 @pytest.mark.nightly
 def test_program_that_stores_random_name_has_no_failures() -> None:
-    simulation = simulation_of(mended=True)
+    simulation = simulation_of(fixed=True)
     assert not simulation.explore().failures
     ends = [simulation.run(parse_schedule(text)).end for text in ("", "crash-before:patch:caches.example.com/status:2")]
     assert ends[0] != ends[1], "although it draws another name"

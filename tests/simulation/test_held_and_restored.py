@@ -65,7 +65,7 @@ def remembers() -> Reconcile:
 
 
 def looks() -> Reconcile:
-    """The same, mended."""
+    """The same, fixed."""
 
     async def reconcile(_: dl.Request, ctx: dl.Context) -> None:
         await child(ctx, SECRET, "key", data={"a": "eA=="})

@@ -53,4 +53,4 @@ def test_table_of_ordinary_operators_contains_result(
     monkeypatch.setattr("sys.argv", ["ordinary", "nothing"])
     with pytest.raises(SystemExit):
         ordinary.main()
-    assert "known are replicator, provisioner, sample_controller, database, database_runs" in capsys.readouterr().err
+    assert "Use replicator, provisioner, sample_controller, database, database_runs" in capsys.readouterr().err

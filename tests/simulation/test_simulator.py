@@ -83,7 +83,7 @@ async def loses_a_volume(_: dl.Request, ctx: dl.Context) -> None:
 
 
 async def keeps_its_volume(_: dl.Request, ctx: dl.Context) -> None:
-    """The same, mended: each is compared with what it should be."""
+    """The same, fixed: each is compared with what it should be."""
     size = (await ctx.client.get(CONFIG_MAP, "broker"))["data"]["size"]
     await put(ctx, "volume", size=size)
     present = await ctx.client.find(CONFIG_MAP, "set")

@@ -1,6 +1,6 @@
-"""Published bugs of operators, rebuilt as small controllers: what was wrong, the same mended, and what the user did.
+"""Published bugs of operators, rebuilt as small controllers.
 
-Each is made from the steps that its report describes. ConfigMaps stand for clusters, Pods, sets and volumes: what is
-wrong is the order of writes, what is believed of old news, or what has to be seen, and not the kinds. Where Kubernetes
-itself has to do something, ``outside.py`` does. ``make -C lab simulate-bugs`` looks for all.
+Each bug has the broken reconciler, a fixed one, and the steps of the user from its report. ConfigMaps represent
+clusters, Pods, sets and volumes, because the bugs depend on the order of writes, stale caches or missed states, not on
+the kinds. ``make -C lab simulate-bugs`` searches for all bugs.
 """

@@ -1,18 +1,18 @@
-"""A crash between two writes leaves what nobody takes up again."""
+"""Bugs in which a crash between two writes leaves an intermediate state that is never completed."""
 
 from __future__ import annotations
 
 import deltaloop as dl
-from examples.simulation.bugs.parts import Bug, Reconcile, asked, changes, creates, drop, exists, make, put, value
+from examples.simulation.bugs.parts import Bug, Reconcile, changes, create, creates, delete, desired, exists, put, value
 
 
 async def _resizes_by_its_set(ctx: dl.Context) -> None:
-    """Takes the size of the set for that of the volume: once the set is gone, nobody resizes the volume."""
-    size, present = await asked(ctx, "size"), await value(ctx, "set", "size")
+    """Compare the size of the set only. After a crash that follows the delete of the set, the volume is not resized."""
+    size, present = await desired(ctx, "size"), await value(ctx, "set", "size")
     if not await exists(ctx, "volume"):
-        await make(ctx, "volume", size=size)
+        await create(ctx, "volume", size=size)
     if present is not None and present != size:
-        await drop(ctx, "set")
+        await delete(ctx, "set")
         await put(ctx, "volume", size=size)
         present = None
     if present is None:
@@ -20,61 +20,61 @@ async def _resizes_by_its_set(ctx: dl.Context) -> None:
 
 
 async def _resizes_by_its_volume(ctx: dl.Context) -> None:
-    size = await asked(ctx, "size", live=True)  # old news must not delete the set once more
+    size = await desired(ctx, "size", live=True)  # a stale size must not delete the set again
     if await value(ctx, "volume", "size") != size:
         if await value(ctx, "set", "size") not in (None, size):
-            await drop(ctx, "set")
+            await delete(ctx, "set")
         await put(ctx, "volume", size=size)
     await put(ctx, "set", size=size)
 
 
 async def _scales_by_two_states(ctx: dl.Context) -> None:
-    """Notes two things of a new Pod by two writes, and both only when it makes the Pod."""
-    wanted = int(await asked(ctx, "nodes"))
-    for node in range(wanted):
+    """Store two states of a new Pod in two writes, and only when it creates the Pod."""
+    nodes = int(await desired(ctx, "nodes"))
+    for node in range(nodes):
         if not await exists(ctx, f"pod-{node}"):
-            await make(ctx, f"pod-{node}")
+            await create(ctx, f"pod-{node}")
             await put(ctx, "status", **{f"config-{node}": "in-sync"})
             await put(ctx, "status", **{f"action-{node}": "upscaled"})
-    for node in range(wanted, 3):
+    for node in range(nodes, 3):
         if await value(ctx, "status", f"action-{node}") == "upscaled":
-            await drop(ctx, f"pod-{node}")
+            await delete(ctx, f"pod-{node}")
             await put(ctx, "status", **{f"action-{node}": "gone"})
 
 
 async def _scales_by_its_pods(ctx: dl.Context) -> None:
-    wanted = int(await asked(ctx, "nodes"))
-    for node in range(wanted):
+    nodes = int(await desired(ctx, "nodes"))
+    for node in range(nodes):
         if not await exists(ctx, f"pod-{node}"):
-            await make(ctx, f"pod-{node}")
+            await create(ctx, f"pod-{node}")
         await put(ctx, "status", **{f"config-{node}": "in-sync", f"action-{node}": "upscaled"})
-    for node in range(wanted, 3):
-        await drop(ctx, f"pod-{node}")
+    for node in range(nodes, 3):
+        await delete(ctx, f"pod-{node}")
         if await value(ctx, "status", f"action-{node}") is not None:
             await put(ctx, "status", **{f"config-{node}": "in-sync", f"action-{node}": "gone"})
 
 
-def _decommissions(*, takes_up: bool) -> Reconcile:
+def _decommissions(*, resumes: bool) -> Reconcile:
     async def reconcile(ctx: dl.Context) -> None:
-        """Deletes a Pod first and notes that afterwards; without the note, a Pod that is gone is an error."""
-        wanted = int(await asked(ctx, "nodes", live=takes_up))  # nor may old news bring back what is gone
-        for node in range(wanted):
+        """Delete a Pod, then store the progress. After a crash between both, the missing Pod is an error."""
+        nodes = int(await desired(ctx, "nodes", live=resumes))  # a stale number must not recreate the Pod
+        for node in range(nodes):
             if not await exists(ctx, f"pod-{node}"):
                 await put(ctx, f"volume-{node}")
-                await make(ctx, f"pod-{node}")
-        if wanted == 2:
+                await create(ctx, f"pod-{node}")
+        if nodes == 2:
             return
         operation = await value(ctx, "status", "operation")
-        there = await exists(ctx, "pod-1")
+        present = await exists(ctx, "pod-1")
         if operation is None:
             await put(ctx, "status", operation=(operation := "ongoing"))
         if operation == "ongoing":
-            if not there and not takes_up:
-                raise LookupError("the Pod to decommission is not there")
-            await drop(ctx, "pod-1")
+            if not present and not resumes:
+                raise LookupError("the Pod to decommission does not exist")
+            await delete(ctx, "pod-1")
             await put(ctx, "status", operation=(operation := "finalizing"))
         if operation == "finalizing":
-            await drop(ctx, "volume-1")
+            await delete(ctx, "volume-1")
             await put(ctx, "status", operation="done")
 
     return reconcile
@@ -84,8 +84,8 @@ RABBITMQ_782 = Bug(
     name="rabbitmq-782",
     link="https://github.com/rabbitmq/cluster-operator/issues/782",
     pattern="intermediate",
-    wrong=_resizes_by_its_set,
-    mended=_resizes_by_its_volume,
+    broken=_resizes_by_its_set,
+    fixed=_resizes_by_its_volume,
     steps=(creates(size="10"), changes(size="15")),
     replay="crash-before:update:configmaps:1",
 )
@@ -93,8 +93,8 @@ NIFIKOP_79 = Bug(
     name="nifikop-79",
     link="https://github.com/konpyutaika/nifikop/issues/79",
     pattern="intermediate",
-    wrong=_scales_by_two_states,
-    mended=_scales_by_its_pods,
+    broken=_scales_by_two_states,
+    fixed=_scales_by_its_pods,
     steps=(creates(nodes="1"), changes(nodes="2"), changes(nodes="1")),
     replay="crash-before:create:configmaps:2",
 )
@@ -102,8 +102,8 @@ CASSKOP_370 = Bug(
     name="casskop-370",
     link="https://github.com/Orange-OpenSource/casskop/issues/370",
     pattern="intermediate",
-    wrong=_decommissions(takes_up=False),
-    mended=_decommissions(takes_up=True),
+    broken=_decommissions(resumes=False),
+    fixed=_decommissions(resumes=True),
     steps=(creates(nodes="2"), changes(nodes="1")),
     replay="crash-before:update:configmaps:1",
 )

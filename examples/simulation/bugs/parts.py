@@ -1,4 +1,4 @@
-"""What the rebuilt bugs have in common: a cluster that the user changes, and objects with a few fields."""
+"""Parts of the rebuilt bugs: a cluster that the user changes, and objects with a few fields."""
 
 from __future__ import annotations
 
@@ -19,34 +19,33 @@ Step: TypeAlias = Callable[[Harness], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """A published bug.
+    """Published bug.
 
     Attributes:
-        name: The project and the number of the report.
-        link: The report.
-        pattern: ``intermediate`` (a crash between two writes), ``stale`` (old news are believed), or ``unobserved`` (a
-            state that came and went was never seen).
-        wrong: The reconciler as it was, in its essence.
-        mended: The same, mended.
-        steps: What the user does; the programs come to rest after each.
-        replay: A schedule that shows it.
-        environment: What else of a cluster runs; then the operator hears of sets and Pods, too.
-        writes: What the operator writes beside ConfigMaps.
+        name: Project and number of the report.
+        link: URL of the report.
+        pattern: ``intermediate`` (crash between two writes), ``stale`` (stale cache), or ``unobserved`` (missed state).
+        broken: Reconciler with the bug.
+        fixed: Reconciler without the bug.
+        steps: Steps of the user. The next step starts after the programs have settled.
+        replay: Schedule that shows the bug.
+        environment: Models of the cluster. With models, the operator also watches sets and Pods.
+        writes: Kinds other than ConfigMaps that the operator writes.
     """
 
     name: str
     link: str
     pattern: str
-    wrong: Reconcile
-    mended: Reconcile
+    broken: Reconcile
+    fixed: Reconcile
     steps: Sequence[Step]
     replay: str
     environment: Sequence[ModelName] = ()
     writes: Sequence[dl.ResourceType[dl.Resource]] = ()
 
-    def scenario(self, *, mended: bool) -> Callable[[Harness], Awaitable[None]]:
-        """Return what ``simulate`` runs."""
-        function = self.mended if mended else self.wrong
+    def scenario(self, *, fixed: bool) -> Callable[[Harness], Awaitable[None]]:
+        """Return the scenario for ``simulate``."""
+        function = self.fixed if fixed else self.broken
         others = [SET, POD] if self.environment else []
         watches = [dl.Watch(kind, to=lambda _: [dl.Request("default", CLUSTER)]) for kind in others]
 
@@ -68,7 +67,7 @@ class Bug:
 
 
 def creates(**data: str) -> Step:
-    """The user makes a cluster."""
+    """Return the step in which the user creates the cluster."""
 
     async def step(world: Harness) -> None:
         await world.client.create(KIND, {"metadata": {"name": CLUSTER}, "data": data})
@@ -77,7 +76,7 @@ def creates(**data: str) -> Step:
 
 
 def changes(**data: str) -> Step:
-    """The user asks the cluster for something else."""
+    """Return the step in which the user changes the cluster."""
 
     async def step(world: Harness) -> None:
         await world.client.patch(KIND, CLUSTER, {"data": data})
@@ -86,35 +85,35 @@ def changes(**data: str) -> Step:
 
 
 async def deletes(world: Harness) -> None:
-    """The user deletes the cluster."""
+    """Delete the cluster as the user."""
     await world.client.delete(KIND, CLUSTER)
 
 
 async def cluster(ctx: dl.Context) -> dl.Resource:
-    """Return the cluster as the cache has it."""
+    """Return the cached cluster."""
     return await ctx.client.get(KIND, CLUSTER)
 
 
-async def asked(ctx: dl.Context, field: str, *, live: bool = False) -> str:
-    """Return what the user asks for.
+async def desired(ctx: dl.Context, field: str, *, live: bool = False) -> str:
+    """Return a desired value.
 
     Args:
-        ctx: Of the reconcile.
-        field: Of the cluster.
-        live: Whether the server is asked, and not the cache.
+        ctx: Context of the reconcile.
+        field: Field of the cluster.
+        live: Whether to read from the server instead of the cache.
     """
     found = await (ctx.client.live if live else ctx.client).get(KIND, CLUSTER)
     return str(found["data"][field])
 
 
 async def value(ctx: dl.Context, name: str, field: str, *, live: bool = False) -> str | None:
-    """Return a field of an object; None if there is no such object, or no such field.
+    """Return a field of an object, or None if the object or the field does not exist.
 
     Args:
-        ctx: Of the reconcile.
-        name: The object's name.
-        field: The field.
-        live: Whether the server is asked, and not the cache.
+        ctx: Context of the reconcile.
+        name: Name of the object.
+        field: Name of the field.
+        live: Whether to read from the server instead of the cache.
     """
     client = ctx.client.live if live else ctx.client
     found = await client.find(KIND, name)
@@ -122,48 +121,48 @@ async def value(ctx: dl.Context, name: str, field: str, *, live: bool = False) -
 
 
 async def exists(ctx: dl.Context, name: str) -> bool:
-    """Tell whether there is an object."""
+    """Return whether the object exists."""
     return await ctx.client.find(KIND, name) is not None
 
 
 async def named(ctx: dl.Context, prefix: str, *, live: bool = False) -> set[str]:
-    """Return the names of the objects whose names begin with something.
+    """Return the names of the objects with a prefix.
 
     Args:
-        ctx: Of the reconcile.
-        prefix: The beginning.
-        live: Whether the server is asked, and not the cache.
+        ctx: Context of the reconcile.
+        prefix: Prefix of the names.
+        live: Whether to read from the server instead of the cache.
     """
     found = await (ctx.client.live if live else ctx.client).list(KIND)
     return {each.name for each in found if each.name.startswith(prefix)}
 
 
-async def make(ctx: dl.Context, name: str, **data: str) -> None:
-    """Make an object."""
+async def create(ctx: dl.Context, name: str, **data: str) -> None:
+    """Create an object."""
     await ctx.client.create(KIND, {"metadata": {"name": name}, "data": data})
 
 
 async def put(ctx: dl.Context, name: str, **data: str) -> None:
-    """Have an object hold these fields, beside those that it has."""
+    """Create an object with these fields, or add them to the existing object."""
 
-    def wanted(fields: dict[str, Any]) -> None:
+    def change(fields: dict[str, Any]) -> None:
         fields["data"] = {**(fields.get("data") or {}), **data}
 
-    await ctx.client.create_or_update(KIND, name, wanted)
+    await ctx.client.create_or_update(KIND, name, change)
 
 
-async def note(ctx: dl.Context, name: str, **data: str) -> None:
-    """Have an object that is there hold these fields, beside those that it has."""
+async def patch(ctx: dl.Context, name: str, **data: str) -> None:
+    """Add these fields to an existing object."""
     await ctx.client.patch(KIND, name, {"data": data})
 
 
-async def drop(ctx: dl.Context, name: str, *, by_name: bool = False) -> None:
-    """Delete an object, if it is there.
+async def delete(ctx: dl.Context, name: str, *, by_name: bool = False) -> None:
+    """Delete an object if it exists.
 
     Args:
-        ctx: Of the reconcile.
-        name: The object's name.
-        by_name: Whether whatever has the name now is deleted, and not what this program has seen.
+        ctx: Context of the reconcile.
+        name: Name of the object.
+        by_name: Whether to delete any object with the name, not only the object that this program has read.
     """
     client = ctx.client.live if by_name else ctx.client
     if await client.find(KIND, name) is not None:

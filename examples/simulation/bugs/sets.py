@@ -1,4 +1,4 @@
-"""A StatefulSet of nodes, each with a claim: what the rebuilt operators make, and the environment makes Pods of."""
+"""StatefulSet of nodes with claims. The rebuilt operators create the set, and the environment creates its Pods."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ _LABELS: Final = {"app": _NAME}
 
 
 def pod_name(node: int) -> str:
-    """Return the name of a node's Pod."""
+    """Return the name of the Pod of a node."""
     return f"{_NAME}-{node}"
 
 
 def claim_name(node: int) -> str:
-    """Return the name of a node's claim."""
+    """Return the name of the claim of a node."""
     return f"data-{_NAME}-{node}"
 
 
 async def size(ctx: dl.Context) -> str | None:
-    """Return how many nodes the set has, as the cache has it; None if there is no set."""
+    """Return the number of nodes of the cached set, or None without a set."""
     found = await ctx.client.find(SET, _NAME)
     return None if found is None else str(found["spec"]["replicas"])
 
 
 async def ready(ctx: dl.Context) -> str:
-    """Return how many nodes are ready, as the cache has it."""
+    """Return the number of ready nodes of the cached set."""
     found = await ctx.client.find(SET, _NAME)
     return "0" if found is None else str(found.get("status", {}).get("readyReplicas", 0))
 
 
 async def put_set(ctx: dl.Context, nodes: str, *, finalizers: Sequence[str] = ()) -> None:
-    """Have the set have so many nodes.
+    """Create or scale the set.
 
     Args:
-        ctx: Of the reconcile.
-        nodes: How many.
-        finalizers: Of the Pods, if the set is made.
+        ctx: Context of the reconcile.
+        nodes: Number of nodes.
+        finalizers: Finalizers of the Pods of a new set.
     """
     present = await size(ctx)
     if present is None:
@@ -63,13 +63,13 @@ def _set(nodes: int, finalizers: Sequence[str]) -> dict[str, Any]:
     return {"metadata": {"name": _NAME}, "spec": spec}
 
 
-async def ending(ctx: dl.Context, node: int, *, live: bool = False) -> dl.Resource | None:
-    """Return a node's Pod if it is about to end.
+async def terminating(ctx: dl.Context, node: int, *, live: bool = False) -> dl.Resource | None:
+    """Return the Pod of a node if it is terminating.
 
     Args:
-        ctx: Of the reconcile.
-        node: Which one.
-        live: Whether the server is asked, too, once the cache says so.
+        ctx: Context of the reconcile.
+        node: Number of the node.
+        live: Whether to confirm the state of a terminating Pod with the server.
     """
     found = await ctx.client.find(POD, pod_name(node))
     if live and found is not None and found.deletion_timestamp is not None:
@@ -77,8 +77,8 @@ async def ending(ctx: dl.Context, node: int, *, live: bool = False) -> dl.Resour
     return None if found is None or found.deletion_timestamp is None else found
 
 
-async def drop_claim(ctx: dl.Context, node: int) -> None:
-    """Delete the claim that has a node's name now, if there is one."""
+async def delete_claim(ctx: dl.Context, node: int) -> None:
+    """Delete the current claim of a node if it exists."""
     live = ctx.client.live
     found = await live.find(CLAIM, claim_name(node))
     if found is not None and found.deletion_timestamp is None:

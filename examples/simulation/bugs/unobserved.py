@@ -1,7 +1,7 @@
-"""A state came and went between two looks; who waits to see it waits for ever.
+"""Bugs in which a program waits for a state that it missed.
 
-Published mends are the finalizer of #398, and making the note of #453 where it lacks (proposed in that project's
-#569). #410 has none; its mend is ours.
+The fixes of #398 (a finalizer) and #453 (creating the missing record, proposed in #569 of that project) are published.
+#410 has no published fix.
 """
 
 from __future__ import annotations
@@ -9,35 +9,46 @@ from __future__ import annotations
 from typing import Final
 
 import deltaloop as dl
-from examples.simulation.bugs.parts import Bug, Reconcile, asked, changes, creates, exists, put
-from examples.simulation.bugs.sets import CLAIM, MOST_PODS, POD, SET, drop_claim, ending, pod_name, put_set, ready, size
+from examples.simulation.bugs.parts import Bug, Reconcile, changes, creates, desired, exists, put
+from examples.simulation.bugs.sets import (
+    CLAIM,
+    MOST_PODS,
+    POD,
+    SET,
+    delete_claim,
+    pod_name,
+    put_set,
+    ready,
+    size,
+    terminating,
+)
 
 _VOLUME: Final = "example.com/volume"
 _STATE: Final = "example.com/state"
 
 
-async def _deletes_volumes_of_ending_pods(ctx: dl.Context) -> None:
-    """Deletes the claim of a Pod that it sees end; a Pod that has ended meanwhile leaves its claim behind."""
-    await put_set(ctx, await asked(ctx, "nodes", live=True))
+async def _deletes_volumes_of_terminating_pods(ctx: dl.Context) -> None:
+    """Delete the claim of a terminating Pod. The claim of a Pod that ended unobserved remains."""
+    await put_set(ctx, await desired(ctx, "nodes", live=True))
     for node in range(MOST_PODS):
-        if await ending(ctx, node) is not None:
-            await drop_claim(ctx, node)
+        if await terminating(ctx, node) is not None:
+            await delete_claim(ctx, node)
 
 
-async def _holds_ending_pods(ctx: dl.Context) -> None:
-    """Has Pods made with a finalizer, so that none can end before it was seen to."""
-    await put_set(ctx, await asked(ctx, "nodes", live=True), finalizers=[_VOLUME])
+async def _uses_finalizer_of_pods(ctx: dl.Context) -> None:
+    """Add a finalizer to the Pods, so that none can end unobserved."""
+    await put_set(ctx, await desired(ctx, "nodes", live=True), finalizers=[_VOLUME])
     for node in range(MOST_PODS):
-        pod = await ending(ctx, node, live=True)
+        pod = await terminating(ctx, node, live=True)
         if pod is not None:
-            await drop_claim(ctx, node)
+            await delete_claim(ctx, node)
             await ctx.client.remove_finalizer(POD, pod, _VOLUME)
 
 
-def _decommissions(*, looks_back: bool) -> Reconcile:
+def _decommissions(*, rejoins: bool) -> Reconcile:
     async def reconcile(ctx: dl.Context) -> None:
-        """Decommissions a node in one run, and has it removed in the next: if the user still wants it then."""
-        nodes, present = int(await asked(ctx, "nodes", live=True)), int(await size(ctx) or 0)
+        """Decommission a node in one reconcile and remove it in the next, if the user still wants that."""
+        nodes, present = int(await desired(ctx, "nodes", live=True)), int(await size(ctx) or 0)
         if nodes > present:
             await put_set(ctx, str(nodes))
         elif nodes < present:
@@ -47,26 +58,26 @@ def _decommissions(*, looks_back: bool) -> Reconcile:
                 await ctx.client.patch(POD, last, {"metadata": {"annotations": {_STATE: "decommissioned"}}})
             elif pod is not None:
                 await put_set(ctx, str(present - 1))
-        elif looks_back:
+        elif rejoins:
             for node in range(nodes):
                 pod = await ctx.client.find(POD, pod_name(node))
                 if pod is not None and pod.deletion_timestamp is None and _STATE in pod.annotations:
-                    await ctx.client.delete(POD, pod.name)  # the set makes it anew, and it joins
+                    await ctx.client.delete(POD, pod.name)  # the set recreates the Pod, which joins again
 
     return reconcile
 
 
-def _notes_its_size(*, makes_it_up: bool) -> Reconcile:
+def _records_size(*, creates_record: bool) -> Reconcile:
     async def reconcile(ctx: dl.Context) -> None:
-        """Makes its note when it sees all nodes ready, and takes it to be there when the size is changed."""
-        nodes, present = await asked(ctx, "nodes", live=True), await size(ctx)
+        """Create a record when all nodes are ready, and expect it when the size changes."""
+        nodes, present = await desired(ctx, "nodes", live=True), await size(ctx)
         if present not in (None, nodes):
-            if not makes_it_up and not await exists(ctx, "note"):
-                raise LookupError("the node of ZooKeeper that has the size is not there")
-            await put(ctx, "note", size=nodes)
+            if not creates_record and not await exists(ctx, "record"):
+                raise LookupError("the ZooKeeper node with the size does not exist")
+            await put(ctx, "record", size=nodes)
         await put_set(ctx, nodes)
-        if await ready(ctx) == nodes and not await exists(ctx, "note"):
-            await put(ctx, "note", size=nodes)
+        if await ready(ctx) == nodes and not await exists(ctx, "record"):
+            await put(ctx, "record", size=nodes)
 
     return reconcile
 
@@ -75,8 +86,8 @@ INSTACLUSTR_398 = Bug(
     name="instaclustr-398",
     link="https://github.com/instaclustr/cassandra-operator/issues/398",
     pattern="unobserved",
-    wrong=_deletes_volumes_of_ending_pods,
-    mended=_holds_ending_pods,
+    broken=_deletes_volumes_of_terminating_pods,
+    fixed=_uses_finalizer_of_pods,
     steps=(creates(nodes="2"), changes(nodes="1")),
     replay="delayed-watch:patch:statefulsets.apps:1",
     environment=("statefulsets",),
@@ -86,8 +97,8 @@ INSTACLUSTR_410 = Bug(
     name="instaclustr-410",
     link="https://github.com/instaclustr/cassandra-operator/issues/410",
     pattern="unobserved",
-    wrong=_decommissions(looks_back=False),
-    mended=_decommissions(looks_back=True),
+    broken=_decommissions(rejoins=False),
+    fixed=_decommissions(rejoins=True),
     steps=(creates(nodes="3"), changes(nodes="2"), changes(nodes="3")),
     replay="premature:patch:pods:1",
     environment=("statefulsets",),
@@ -97,8 +108,8 @@ ZOOKEEPER_453 = Bug(
     name="zookeeper-453",
     link="https://github.com/pravega/zookeeper-operator/issues/453",
     pattern="unobserved",
-    wrong=_notes_its_size(makes_it_up=False),
-    mended=_notes_its_size(makes_it_up=True),
+    broken=_records_size(creates_record=False),
+    fixed=_records_size(creates_record=True),
     steps=(creates(nodes="2"), changes(nodes="1")),
     replay="premature:create:statefulsets.apps:1",
     environment=("statefulsets",),

@@ -1,4 +1,4 @@
-"""Only entry for ``deltaloop.testing`` and ``deltaloop.simulation`` in addition to ``deltaloop.apiserver``."""
+"""Only entry for ``deltaloop.testing``, ``simulation`` and ``planning`` in addition to ``deltaloop.apiserver``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
 from deltaloop.apiserver.core.wire.requests import path_segments
 from deltaloop.apiserver.direct_connections import DirectConnection
 from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
+from deltaloop.apiserver.restoring import RestoredState, StoredObjects
 from deltaloop.apiserver.tls import CertificateAuthority
 
 __all__ = [
@@ -19,7 +20,9 @@ __all__ = [
     "DirectConnection",
     "FaultBook",
     "RequestInfo",
+    "RestoredState",
     "StoreState",
+    "StoredObjects",
     "Strike",
     "describe_request",
     "in_order",

@@ -363,6 +363,8 @@ class ApiServer:
     def _make_first_objects(self) -> None:
         if self._begins_with is not None:
             self._store.begin_with(self._begins_with)
+            if self._store.count(kinds.CUSTOM_RESOURCE_DEFINITION.group_resource):
+                self._state.crds.serve_stored(now=self._epoch())
             return
         make_first_objects(self._state, self._moment)
         make_observed(self._state, flow_control(), self._moment)

@@ -107,6 +107,8 @@ app: typer.Typer = group(
         "run": "run:run",
         "why": "why:why",
         "simulate": "simulate:simulate",
+        "plan": "plan:plan",
+        "snapshot": "snapshot:snapshot",
         "generate": "generate:app",
         "new": "new:new",
         "package": "package:package",

@@ -175,15 +175,15 @@ class TypedReference(InModels, msgspec.Struct, rename="camel", kw_only=True, omi
 
 
 class Condition(InModels, msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
-    """One aspect of an object's state, as ``ctx.status`` writes it.
+    """Condition in the status of an object, as written by ``ctx.status``.
 
     Attributes:
-        type: Which aspect, such as ``Ready``.
-        status: Whether it is so.
-        reason: Why, as one word for programs.
-        message: Why, for people.
-        last_transition_time: Since when the status is what it is.
-        observed_generation: The generation of the object that this was found out for.
+        type: Name of the condition, for example ``Ready``.
+        status: Whether the condition is true.
+        reason: Cause of the last change, as one word.
+        message: Explanation for users.
+        last_transition_time: Time of the last change of the status.
+        observed_generation: Generation of the object that the condition describes.
 
     Source: apimachinery pkg/apis/meta/v1/types.go (``Condition``).
     """

@@ -265,6 +265,14 @@ class EventRecorder:
         check_component(self._options.api, component)
         return ComponentRecorder(self, component)
 
+    def watch(self, watcher: Callable[[EventDraft], object]) -> None:
+        """Add a function that is called with each recorded event, like those in ``watchers``.
+
+        Args:
+            watcher: Function that must not block. It is called in the recording thread.
+        """
+        self._watchers = (*self._watchers, watcher)
+
     async def flush(self, timeout: float) -> bool:
         """Wait until all recorded events and counts were sent or given up.
 

@@ -57,6 +57,9 @@ def rbac(
     webhooks_namespace: Annotated[
         str, typer.Option(help="Namespace of the Secret with the webhook certificates, for programs with webhooks.")
     ] = "",
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print the read-only role for `deltaloop plan` and `deltaloop snapshot`.")
+    ] = False,
 ) -> None:
     """Print the roles that controllers need, from their declarations or from a recorded run."""
     if (recorded is None) == (not target):
@@ -69,7 +72,7 @@ def rbac(
         token_review=metrics_token_review,
     )
     if recorded is not None:
-        if leader_elect or webhooks_namespace or program != Program(namespace=program.namespace):
+        if leader_elect or webhooks_namespace or plan or program != Program(namespace=program.namespace):
             raise typer.BadParameter(
                 "--from can be combined only with --name and --namespace, because the file contains the other settings."
             )
@@ -82,6 +85,14 @@ def rbac(
             f"{'--shards' if shards else '--leader-elect'} requires --leader-election-namespace, because the role is "
             "for the Leases there."
         )
+    if plan:
+        from deltaloop.planning.reading import reading_rules
+
+        _, declared, served = load_declared(target)
+        rules = reading_rules(declared, served, namespace=program.namespace)
+        role = f"{name or target_name(target)}-plan"
+        typer.echo(write_yaml(list(roles(rules, name=role)), short_in_one_line=True), nl=False)
+        return
     if webhooks_namespace:
         program = replace(program, certificates=certificate_rights(target, name=name, namespace=webhooks_namespace))
     controllers, hooks = load_declared(target)[1:]

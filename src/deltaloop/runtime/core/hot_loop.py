@@ -48,6 +48,7 @@ _OBJECTS: Final = 20
 _GENERATED: Final = 5
 _LOOKS_FROM: Final = 2  # with this threshold, the first strike marks the object
 _UID: Final[PathParts] = ("metadata", "uid")
+_SHORTEST: Final = 1e-6  # below the precision of a clock after some time, a timer would be due at once
 
 
 @final
@@ -185,7 +186,8 @@ class HotLoops:
         known = self._keys.get(key)
         if known is None or known.hot is None:
             return 0.0
-        return max(0.0, known.hot.next_at - now)
+        left = known.hot.next_at - now
+        return left if left > _SHORTEST else 0.0
 
     def hot_keys(self, now: float) -> list[tuple[HotLoop, float, float]]:
         """Return the hot keys, each with the seconds since it became hot and its present interval."""

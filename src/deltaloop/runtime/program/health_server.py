@@ -18,21 +18,23 @@ import ipaddress
 import logging
 import ssl
 from collections.abc import Mapping
+from contextlib import aclosing
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Any, Final, Self, final
 
 from aiohttp import web
 
-from deltaloop._internal.http_connections import HANDSHAKE, UNREADABLE, BoundedServer, send
+from deltaloop._internal.http_connections import HANDSHAKE, SENDING, UNREADABLE, BoundedServer, send
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.logs import http_logger
 from deltaloop.runtime.errors import HealthServerError
-from deltaloop.runtime.program.pages import BindAddress, HttpPage, LocalRoute, MayGet, Route
+from deltaloop.runtime.program.pages import BindAddress, HttpPage, LocalRoute, MayGet, Route, StreamRoute
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 _MOST_CONNECTIONS: Final = 100
 _MOST_BYTES: Final = 16 * 1024 * 1024
+_MOST_STREAMS: Final = 8
 _STOP_PATIENCE: Final = 1.0
 
 
@@ -46,6 +48,7 @@ class HealthServer:
         self._routes = dict(routes)
         self._may_get = may_get
         self._sending = 0
+        self._streams: set[asyncio.Task[Any]] = set()
         self._server: BoundedServer | None = None
         self._listener: asyncio.Server | None = None
         self._port = 0
@@ -94,6 +97,8 @@ class HealthServer:
         listener, self._listener = self._listener, None
         if listener is not None and self._server is not None:
             listener.close()
+            for stream in self._streams:
+                stream.cancel()
             self._server.pre_shutdown()
             await self._server.shutdown(_STOP_PATIENCE)
 
@@ -122,11 +127,14 @@ class HealthServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         page = await self._page(request)
+        if isinstance(page, StreamRoute):
+            return await self._stream(request, page)
         size = len(page.body)
         if self._sending and self._sending + size > _MOST_BYTES:
             page = HttpPage(b"too many responses are being sent\n", status=503)
             size = len(page.body)
         headers = {"Content-Type": page.content_type, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+        headers |= page.headers
         if page.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
         if page.status == 503:
@@ -137,7 +145,26 @@ class HealthServer:
         finally:
             self._sending -= size
 
-    async def _page(self, request: web.BaseRequest) -> HttpPage:
+    async def _stream(self, request: web.BaseRequest, route: StreamRoute) -> web.StreamResponse:
+        """Send events until the client or the server closes the connection, or the client does not read them."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            await response.prepare(request)
+            async with aclosing(route.events()) as events:
+                async for event in events:
+                    async with asyncio.timeout(SENDING):
+                        await response.write(event)
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self._streams.discard(task)
+        return response
+
+    async def _page(self, request: web.BaseRequest) -> HttpPage | StreamRoute:
         if request.method not in ("GET", "HEAD"):
             return HttpPage(b"method not allowed\n", status=405)
         path = request.path
@@ -145,9 +172,15 @@ class HealthServer:
             if path == known or path.startswith(f"{known}/"):
                 if isinstance(route, LocalRoute) and not _is_local(request):
                     return HttpPage(b"forbidden: this page is for requests from the same machine\n", status=403)
+                if isinstance(route, LocalRoute) and _is_from_other_site(request):
+                    return HttpPage(b"forbidden: the request comes from another site\n", status=403)
                 refused = await self._refusal(request)
                 if refused is not None:
                     return refused
+                inner = route.route if isinstance(route, LocalRoute) else route
+                if isinstance(inner, StreamRoute) and path == known and request.method == "GET":
+                    full = len(self._streams) >= _MOST_STREAMS
+                    return HttpPage(b"too many pages are open\n", status=503) if full else inner
                 query = {name: request.query.getall(name) for name in request.query}
                 try:
                     return await route(path[len(known) :].strip("/"), query)
@@ -174,6 +207,16 @@ def _is_local(request: web.BaseRequest) -> bool:
     host = request.headers.get("Host", "")
     name = host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
     return _is_loopback(request.remote or "") and (name == "localhost" or _is_loopback(name))
+
+
+def _is_from_other_site(request: web.BaseRequest) -> bool:
+    """Return whether a page of another origin sent the request; a link to the page itself is allowed."""
+    headers = request.headers
+    origin, site = headers.get("Origin"), headers.get("Sec-Fetch-Site", "none")
+    if origin is not None and origin.partition("://")[2] != headers.get("Host", ""):
+        return True
+    is_link = (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
+    return site not in ("none", "same-origin") and not (is_link and request.path == "/" and request.method == "GET")
 
 
 def _is_loopback(address: str) -> bool:

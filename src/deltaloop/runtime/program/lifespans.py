@@ -7,12 +7,17 @@ import functools
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Generic, TypeVar, cast, final, overload
+from contextvars import ContextVar
+from typing import Any, Final, Generic, TypeVar, cast, final, overload
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.runtime.errors import LifespanError
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[[], Any])
+
+STUBS: Final[ContextVar[bool]] = ContextVar("deltaloop_lifespan_stubs", default=False)
+"""True in a plan: programs of this context enter the stubs of their lifespans."""
 
 
 @final
@@ -25,7 +30,27 @@ class Lifespan(Generic[T]):
 
     def __init__(self, function: Callable[[], AbstractAsyncContextManager[T]], name: str) -> None:
         self._function = function
+        self._stub: Callable[[], AbstractAsyncContextManager[Any]] | None = None
         self.name = name
+
+    def stub(self, function: F) -> F:
+        """Declare the decorated function as the stub of this lifespan, which ``deltaloop plan`` enters instead.
+
+        A plan denies network access, so a lifespan that connects to another system needs a stub. Its value must have
+        the methods that the reconciles call::
+
+            @session.stub
+            async def recorded_prices() -> AsyncIterator[Prices]:
+                yield FixedPrices({"eu-1": 3})
+
+        Args:
+            function: Function as for ``lifespan``.
+
+        Raises:
+            InvalidArgumentError: If ``lifespan`` rejects the function.
+        """
+        self._stub = lifespan(function)._function  # noqa: SLF001 - same class
+        return function
 
     @asynccontextmanager
     async def entered(self, end_timeout: float) -> AsyncGenerator[T]:
@@ -40,7 +65,7 @@ class Lifespan(Generic[T]):
             LifespanError: If entering or exiting fails.
         """
         try:
-            manager = self._function()
+            manager = self._stub() if self._stub is not None and STUBS.get() else self._function()
             value = await manager.__aenter__()
         except Exception as error:
             raise LifespanError(self.name, "begin", error) from error

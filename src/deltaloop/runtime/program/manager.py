@@ -37,7 +37,7 @@ from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.program.manager_options import ManagerOptions
-from deltaloop.runtime.program.pages import only_local
+from deltaloop.runtime.program.pages import Route, StreamRoute, only_local
 from deltaloop.runtime.program.preflight import check_access
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
 from deltaloop.runtime.program.shards import MemberWork
@@ -146,6 +146,7 @@ class Manager:
                 raise InvalidArgumentError("must not be combined with elector. Omit elector.", argument="shards")
             elector = shards.elector
         self._elector = elector
+        self._recorder = recorder
         self._recorders: dict[str, ComponentRecorder] = {}
         if recorder is not None:
             self._recorders = {name: recorder.for_component(name) for name in seen}
@@ -501,6 +502,7 @@ class Manager:
                     explanation(self._history, clock=self._clock, standby_of=self._standby_of, shard_of=self._shard_of)
                 ),
                 DOCTOR_PATH: only_local(diagnosis_page(self.doctor.document)),
+                **self._page_routes(),
             }
             self._servers["health"] = HealthServer(options.health, routes, may_get=may_get)
         if options.metrics is not None and self._metrics_page is not None:
@@ -508,6 +510,18 @@ class Manager:
             self._servers["metrics"] = HealthServer(options.metrics, routes, may_get=may_get)
         for server in self._servers.values():
             await stack.enter_async_context(server)
+
+    def _page_routes(self) -> dict[str, Route]:
+        from deltaloop.runtime.program.live_page import DATA_PATH, LIVE_PATH, PAGE_PATH, LivePage
+
+        page = LivePage(self.doctor, self._history, self._loops, clock=self._clock)
+        if self._recorder is not None:
+            self._recorder.watch(page.saw_event)
+        return {
+            PAGE_PATH: only_local(page.html),
+            LIVE_PATH: only_local(StreamRoute(page.live)),
+            DATA_PATH: only_local(page.data),
+        }
 
     async def _start_caches(self, stack: AsyncExitStack) -> None:
         """Create the caches and wait until they are filled.

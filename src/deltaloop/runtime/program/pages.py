@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Protocol, Self, final
 
 import msgspec
@@ -66,6 +67,7 @@ class HttpPage(msgspec.Struct, frozen=True):
     body: bytes
     content_type: str = _TEXT
     status: int = 200
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 Route = Callable[[str, Mapping[str, list[str]]], Awaitable[HttpPage]]
@@ -94,3 +96,15 @@ class LocalRoute(msgspec.Struct, frozen=True):
 
     async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         return await self.route(rest, query)
+
+
+@final
+class StreamRoute(msgspec.Struct, frozen=True):
+    """Route of server-sent events, which end when the client or the server closes the connection."""
+
+    events: Callable[[], AsyncGenerator[bytes]]
+
+    async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
+        """Answer a request that is not for the stream."""
+        del rest, query
+        return HttpPage(b"not found\n", status=404)

@@ -49,8 +49,13 @@ class ClusterEnvironment:
         seed: int,
         wall_clock: Callable[[], datetime],
         server: ApiServer | None = None,
+        concerns: Callable[[Resource], bool] | None = None,
     ) -> None:
-        """Prepare without watching; ``stop`` closes the client, and ``namespace`` None means all namespaces."""
+        """Prepare without watching; ``stop`` closes the client, and ``namespace`` None means all namespaces.
+
+        With ``concerns``, models see only objects for which it is true, and equal steps take equally long, so that
+        they are carried out together.
+        """
         self.failing: Callable[[Resource], bool] = lambda _: False
         self._client = client.with_field_manager(MANAGER)
         self._factory = InformerFactory(client, namespace=namespace)
@@ -58,7 +63,8 @@ class ClusterEnvironment:
         self._seed = seed
         self._wall_clock = wall_clock
         self._server = server
-        self._agenda = Agenda(self._draw)
+        self._concerns = concerns
+        self._agenda = Agenda(self._draw if concerns is None else lambda _: 0.5)
         self._models: tuple[ModelName, ...] = ()
         self._informers: dict[ResourceType[Any], Informer[Any]] = {}
         self._objects: dict[str, ClusterObject] = {}
@@ -135,7 +141,10 @@ class ClusterEnvironment:
         self, kind: ResourceType[Any], informer: Informer[Any], before: dict[str, ClusterObject]
     ) -> Sequence[ClusterObject]:
         found: list[ClusterObject] = []
-        for obj in sorted(informer.indexer.list(), key=lambda obj: obj.key):
+        seen = informer.indexer.list()
+        if self._concerns is not None:
+            seen = [obj for obj in seen if self._concerns(obj)]
+        for obj in sorted(seen, key=lambda obj: obj.key):
             known = before.get(obj.uid)
             if known is None or known.version != obj.resource_version:
                 known = ClusterObject(kind, obj)

@@ -89,7 +89,7 @@ class ManagedControllers:
         letters = [letter for loop in self.manager.loops for letter in loop.queue.dead_letters()]
         for mistake in (letter.error for letter in letters if isinstance(letter.error, _MISTAKES)):
             raise mistake
-        return tuple(map(_queue_state, self.manager.loops))
+        return queue_states(self.manager)
 
     async def behind(self) -> tuple[str, ...]:
         """Return descriptions of outdated caches and of Events that are not sent."""
@@ -182,6 +182,11 @@ class OtherProgram:
 
 
 Workload: TypeAlias = ManagedControllers | OtherProgram
+
+
+def queue_states(manager: Manager) -> tuple[QueueState, ...]:
+    """Return the work queues of a manager, also if a mistake parked a key."""
+    return tuple(map(_queue_state, manager.loops))
 
 
 def _queue_state(loop: ReconcileLoop) -> QueueState:

@@ -319,7 +319,7 @@ class GarbageCollector:
             return _Owner.UNKNOWN
         found = self._store.get(kind.storage, kind.key(dependent.namespace, owner.name))
         if found is None or found.uid != owner.uid:
-            return _Owner.ABSENT
+            return _Owner.UNKNOWN if owner.uid in self._store.outside else _Owner.ABSENT
         return _Owner.WAITING if _waits(found) else _Owner.SOLID
 
     def _served(self, resource: str, obj: Resource | None = None) -> ServedResource | None:

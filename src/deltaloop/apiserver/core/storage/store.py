@@ -190,6 +190,7 @@ class StoreState:
         compacted: Last revision that has left the window.
         tables: Objects and sorted keys of each resource.
         dropped: Last change of each resource that has left the window.
+        outside: Uids of owners that the snapshot does not contain; the garbage collector keeps their dependents.
     """
 
     revision: int
@@ -197,6 +198,7 @@ class StoreState:
     tables: Mapping[str, tuple[Mapping[str, Resource], tuple[str, ...]]]
     changes: tuple[StoredChange, ...]
     dropped: Mapping[str, int]
+    outside: frozenset[str] = frozenset()
 
 
 @final
@@ -221,6 +223,7 @@ class RevisionStore(Objects):
         self._held = 0
         self._size = 0
         self._journal: Journal | None = None
+        self.outside: frozenset[str] = frozenset()
 
     def attach(self, journal: Journal) -> None:
         self._journal = journal
@@ -273,7 +276,21 @@ class RevisionStore(Objects):
             tables={name: (dict(table.objects), tuple(table.order)) for name, table in self._tables.items()},
             changes=tuple(self._changes),
             dropped=dict(self._dropped),
+            outside=self.outside,
         )
+
+    def place(self, resource: str, key: str, fields: Mapping[str, object], *, version: int) -> Resource:
+        """Store an object of another server with its own version, without a change; ``seal`` must follow."""
+        obj = Resource.from_json(encode_object(fields, resource_version=str(version)))
+        self._tables.setdefault(resource, _Table()).put(key, obj)
+        self._revision = max(self._revision, version)
+        return obj
+
+    def seal(self, outside: frozenset[str]) -> None:
+        """End the placing of objects: the history begins at the highest version."""
+        self._changes.clear()
+        self._compacted = self._revision
+        self._held, self._size, self.outside = 0, self._sum(), outside
 
     def begin_with(self, state: StoreState) -> None:
         """Fill an empty store from a snapshot of a store with the same window, or raise ValueError."""
@@ -285,6 +302,7 @@ class RevisionStore(Objects):
         self._changes.extend(state.changes)
         self._written_at.update((change.resource, change.revision) for change in state.changes)
         self._dropped.update(state.dropped)
+        self.outside = state.outside
         self._held = sum(change.size for change in state.changes)
         self._size = self._sum()
 

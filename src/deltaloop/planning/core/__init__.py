@@ -1,0 +1,1 @@
+"""Results of plans: differences of objects, and their text."""

@@ -1,0 +1,334 @@
+"""Run of a program on a snapshot in an embedded server, in virtual time and without a network."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self, final
+
+import msgspec
+
+from deltaloop.api import kinds
+from deltaloop.api.errors import MissingExtraError, UnknownResourceError
+from deltaloop.api.json_values import at, text
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+from deltaloop.api.status import NotFoundError
+from deltaloop.api.times import from_epoch
+from deltaloop.apiserver import ApiServer, Manifest, ServerOptions
+from deltaloop.apiserver.embedding import RestoredState, StoredObjects, StoreState
+from deltaloop.client import Client
+from deltaloop.client.connecting import load_config
+from deltaloop.client.core.wait_conditions import established
+from deltaloop.planning.changes import Changes, SecretValues
+from deltaloop.planning.core.result import Numbers, Plan, PlanProblem
+from deltaloop.planning.network import denied_network
+from deltaloop.planning.program import ModelledCluster, PlannedProgram
+from deltaloop.planning.reading import WEBHOOKS, PlanError, kinds_to_read
+from deltaloop.planning.recording import FirstWrite, RecordingTransport
+from deltaloop.planning.webhooks import own_paths, webhooks_not_asked
+from deltaloop.runtime import Controller
+from deltaloop.runtime.program.lifespans import STUBS
+from deltaloop.simulation.determinism import deterministic
+from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
+from deltaloop.testing.deterministic_loop.thread_turns import thread_turns
+from deltaloop.testing.deterministic_loop.virtual_loop import StalledError, VirtualLoop, run_virtual
+from deltaloop.testing.programs.webhook_service import WebhookService
+from deltaloop.testing.servers.cluster import default_server_options
+from deltaloop.testing.servers.direct_transport import DirectTransport
+from deltaloop.webhooks.declaring import Webhook
+
+Progress = Callable[[str, int], object]
+"""Function that is called with a stage and a count."""
+
+_OWN_NAMESPACE: Final = "deltaloop-plan"
+_WEBHOOK_KINDS: Final = frozenset(kind.kind for kind in WEBHOOKS)
+_SEED: Final = 0
+_CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION
+_real_time: Final = time.time
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedVersion:
+    """Version of a program: controllers, webhooks, and the CRDs of its classes.
+
+    Attributes:
+        name: Name for messages.
+        namespace: The only namespace that it watches; None for all.
+    """
+
+    name: str
+    controllers: tuple[Controller, ...]
+    webhooks: tuple[Webhook, ...] = ()
+    definitions: tuple[Mapping[str, Any], ...] = ()
+    namespace: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOutcome:
+    """Plan, with the first write of each object, and the changed objects before and afterwards."""
+
+    plan: Plan
+    first_writes: Mapping[tuple[str, str], FirstWrite]
+    changed: Mapping[tuple[str, str], tuple[Mapping[str, object] | None, Mapping[str, object] | None]]
+
+
+@final
+class LoadedSnapshot:
+    """Objects of a snapshot for any number of plans: the state of a server, and the cluster's webhooks."""
+
+    def __init__(
+        self,
+        *,
+        taken_at: float | None = None,
+        definitions: Iterable[Mapping[str, Any]] = (),
+        progress: Progress | None = None,
+    ) -> None:
+        """Begin without objects.
+
+        Args:
+            taken_at: Time of the snapshot in seconds since 1970; None means now.
+            definitions: CRDs of kinds whose CRD the snapshot lacks.
+            progress: Function that is called with the number of objects.
+        """
+        self._definitions = [*definitions]
+        self.epoch: float = _real_time() if taken_at is None else taken_at
+        self.webhooks: list[Mapping[str, object]] = []
+        self.count = 0
+        self._progress = progress
+        self._restored: RestoredState | None = RestoredState(self.options())
+        self._state: StoreState | None = None
+
+    def load(self, objects: Iterable[Manifest]) -> Self:
+        """Add objects, definitions first; raises PlanError or ManifestError."""
+        for manifest in objects:
+            self.add(manifest)
+        return self
+
+    def add(self, manifest: Manifest) -> None:
+        """Add an object.
+
+        Raises PlanError for a kind without a CRD, and ManifestError for an object that the server rejects.
+        """
+        self.count += 1
+        if self._progress is not None and not self.count % 1000:
+            self._progress("objects loaded", self.count)
+        fields = manifest.fields
+        if fields["kind"] in _WEBHOOK_KINDS and str(fields["apiVersion"]).startswith("admissionregistration."):
+            self.webhooks.append(fields)
+            return
+        assert self._restored is not None, "the snapshot is already in use"
+        if not self._restored.serves(fields) and (missing := self._definition_of(fields)) is not None:
+            self._restored.add(Manifest("the classes of the program", 1, missing))
+        if not self._restored.serves(fields):
+            place = f"{manifest.source}, document {manifest.number}"
+            kind = f"{fields['apiVersion']}/{fields['kind']}"
+            remedy = "Add its CustomResourceDefinition to the folder, or remove the object."
+            raise PlanError(f"{place}: kind {kind} has no CRD. {remedy}", place=place)
+        self._restored.add(manifest)
+
+    def _definition_of(self, fields: Mapping[str, object]) -> dict[str, object] | None:
+        group, kind = text(fields["apiVersion"]).rpartition("/")[0], fields["kind"]
+        for each in self._definitions:
+            if at(each, "spec", "group") == group and at(each, "spec", "names", "kind") == kind:
+                return dict(each)
+        return None
+
+    @property
+    def state(self) -> StoreState:
+        """State of a server with the objects; no objects can be added afterwards."""
+        if self._state is None:
+            assert self._restored is not None
+            self._state, self._restored = self._restored.finished(), None
+        return self._state
+
+    def options(self) -> ServerOptions:
+        """Return the options of a server with a clock that always shows the time of the snapshot."""
+        begins = from_epoch(self.epoch)
+        return replace(default_server_options(), wall_clock=lambda: begins, port=6443)
+
+
+def run_plan(
+    version: PlannedVersion, snapshot: LoadedSnapshot, *, keep_requests: bool = False, progress: Progress | None = None
+) -> PlanOutcome:
+    """Plan a version on a snapshot; must not be called on an event loop.
+
+    Raises PlanError, or the error of the program's start.
+    """
+    if version.webhooks:
+        from deltaloop.testing.programs.webhook_service import authority
+
+        with suppress(MissingExtraError):
+            authority()  # before the clock is replaced
+    run = _Run(version, snapshot, keep_requests=keep_requests, progress=progress or (lambda _, __: None))
+    with _quiet(), deterministic(_SEED, clock=run.time, epoch=snapshot.epoch):
+        try:
+            return run_virtual(run.live(), network=MemoryNetwork())
+        except StalledError as error:
+            raise PlanError(f"the program waits forever: {error}. It must not wait for other systems.") from error
+
+
+@contextmanager
+def _quiet() -> Generator[None, None, None]:
+    """Disable logging in this block, because the plan reports the errors of the program itself."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+@final
+class _Run:
+    def __init__(
+        self, version: PlannedVersion, snapshot: LoadedSnapshot, *, keep_requests: bool, progress: Progress
+    ) -> None:
+        self._version = version
+        self._snapshot = snapshot
+        self._keeps = keep_requests
+        self._progress = progress
+        self._loop: VirtualLoop | None = None
+
+    def time(self) -> float:
+        """Return the virtual time; called by all threads."""
+        return 0.0 if self._loop is None else self._loop.time()
+
+    async def live(self) -> PlanOutcome:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self._loop = loop
+        epoch = self._snapshot.epoch
+        options = replace(self._snapshot.options(), wall_clock=lambda: from_epoch(epoch + loop.time()))
+        with thread_turns(loop) as loop.turns:
+            async with ApiServer(options, begins_with=self._snapshot.state) as server, AsyncExitStack() as stack:
+                return await self._planned(server, stack)
+
+    async def _planned(self, server: ApiServer, stack: AsyncExitStack) -> PlanOutcome:
+        version, stored = self._version, StoredObjects(server)
+        config = load_config(kubeconfig=server.kubeconfig())
+        before = stored.tables()
+        admin = await stack.enter_async_context(Client(config, transport=DirectTransport(config, server)))
+        problems = await self._define(admin, stored)
+        await self._require_kinds(admin)
+        service = None
+        if version.webhooks:
+            own = config.replace(namespace=_OWN_NAMESPACE)
+            service = WebhookService(server, Client(own, transport=DirectTransport(own, server)))
+            stack.callback(service.close)
+            await service.register(version.webhooks)
+        recorded = RecordingTransport(DirectTransport(config, server), before, keep_requests=self._keeps)
+        models = Client(config, transport=DirectTransport(config, server))
+        cluster = ModelledCluster(models, server, before)
+        random_source = random.Random(_SEED).random
+        STUBS.set(True)
+        with denied_network() as attempts:
+            program = PlannedProgram(
+                server,
+                Client(config, transport=recorded),
+                version.controllers,
+                version.webhooks,
+                namespace=version.namespace,
+                service=service,
+                random=random_source,
+            )
+            try:
+                await program.start()
+                found = await program.settle(recorded, cluster, lambda count: self._progress("reconciles", count))
+                rested_at = self.time()
+            finally:
+                await cluster.stop()
+                await program.stop()
+        changes = Changes(stored, before, recorded.notes, self._defined)
+        secrets = SecretValues(before, stored.tables())
+        problems += found
+        problems += [
+            PlanProblem(reason="rejected", subject=each.subject, message=f"{each.write}: {each.message}")
+            for each in recorded.rejections.values()
+        ]
+        problems += [
+            PlanProblem(
+                reason="network",
+                subject=attempt.target,
+                message=f"denied {count} times. Declare a stub for the lifespan that connects.",
+                place=attempt.place,
+            )
+            for attempt, count in attempts.items()
+        ]
+        problems += [
+            PlanProblem(reason="failed", subject=" ".join(place), message=failure.message, place=failure.place)
+            for place, failure in program.failures.items()
+            if not any(each.reason in ("rejected", "hot-loop") and each.subject == " ".join(place) for each in problems)
+        ]
+        own_changes = changes.all()
+        asked = webhooks_not_asked(self._snapshot.webhooks, own_changes, stored, own_paths(version.webhooks))
+        numbers = Numbers(
+            objects=self._snapshot.count,
+            reconciles=program.reconciles,
+            retries=program.retries,
+            writes=recorded.writes,
+            events=program.events,
+            seconds=round(rested_at, 3),
+        )
+        plan = Plan(
+            changes=tuple(own_changes),
+            restarts=tuple(changes.restarts()),
+            problems=tuple(msgspec.structs.replace(each, message=secrets.hide(each.message)) for each in problems),
+            webhooks_not_asked=tuple(asked),
+            numbers=numbers,
+        )
+        return PlanOutcome(plan=secrets.hidden(plan), first_writes=recorded.first, changed=changes.objects())
+
+    async def _define(self, admin: Client, stored: StoredObjects) -> list[PlanProblem]:
+        """Apply the CRDs of the version before the program starts, and return the stored objects that they reject."""
+        self._defined: dict[tuple[str, str], str] = {}
+        problems: list[PlanProblem] = []
+        for definition in self._version.definitions:
+            name = text(at(definition, "metadata", "name"))
+            try:
+                current = await admin.get(_CRDS, name)
+            except NotFoundError:
+                await admin.create(_CRDS, definition)
+            else:
+                changed = await admin.update(_CRDS, _upgraded(current, definition))
+                if changed.resource_version == current.resource_version:
+                    continue
+                problems += [
+                    PlanProblem(
+                        reason="does-not-fit",
+                        subject=f"{name} {key}",
+                        message=f"the new CRD rejects the stored object: {errors}. Change the object or the CRD.",
+                    )
+                    for key, errors in stored.unfit(name)
+                ]
+            self._defined[_CRDS.group_resource, name] = "the CRD of the new version is applied first"
+            await admin.wait_for(_CRDS, name, established())
+        return problems
+
+    async def _require_kinds(self, admin: Client) -> None:
+        """Raise PlanError if a kind of the program has no CRD."""
+        for kind in kinds_to_read(self._version.controllers, self._version.webhooks):
+            try:
+                await admin.list(kind, options=ListOptions(limit=1))
+            except (UnknownResourceError, NotFoundError):
+                raise PlanError(
+                    f"kind {kind} of {self._version.name} has no CRD. Add its CustomResourceDefinition to the "
+                    "snapshot, or declare the class of the kind in the module.",
+                    place=str(kind),
+                ) from None
+
+
+def _upgraded(current: Resource, definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a CRD with the new spec, and with the cluster's conversion unless the new spec defines a conversion."""
+    fields = current.to_dict()
+    spec = dict(definition["spec"])
+    if "conversion" not in spec and "conversion" in fields["spec"]:
+        spec["conversion"] = fields["spec"]["conversion"]
+    return {**fields, "spec": spec}
