@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 from deltaloop.api.kinds import LEASE
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.app import app
-from deltaloop.cli.why import NoExplanationError, ask, lines
+from deltaloop.cli.running_program import NoAnswerError, RunningProgram
+from deltaloop.cli.why import ask, lines
 from deltaloop.client import Client, ClientConfig, ClientOptions
 from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime import Context, Request, controller
@@ -99,17 +100,17 @@ async def test_why_on_standby_reports_leader(holder: str, who: str) -> None:
 @pytest.mark.real_time
 async def test_unreachable_program_raises_error() -> None:
     async with HealthServer(BindAddress(), {"/explain": metrics_page(lambda: (b"hello", "text/plain"))}) as server:
-        with pytest.raises(NoExplanationError, check=having(reason="foreign")):
-            await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
+        with pytest.raises(NoAnswerError, check=having(reason="foreign")):
+            await asyncio.to_thread(ask, RunningProgram(server.url), kind="", namespace="default", name="a")
         gone = server.url
-    with pytest.raises(NoExplanationError, check=having(reason="unreachable")):
-        await asyncio.to_thread(ask, gone, kind="", namespace="default", name="a")
+    with pytest.raises(NoAnswerError, check=having(reason="unreachable")):
+        await asyncio.to_thread(ask, RunningProgram(gone), kind="", namespace="default", name="a")
     async with HealthServer(BindAddress(), {}) as server:
-        with pytest.raises(NoExplanationError, check=having(reason="foreign")):
-            await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
+        with pytest.raises(NoAnswerError, check=having(reason="foreign")):
+            await asyncio.to_thread(ask, RunningProgram(server.url), kind="", namespace="default", name="a")
     for wrong in ("file:///etc/passwd", "no-port", "127.0.0.1:x"):
-        with pytest.raises(NoExplanationError):
-            ask(wrong, kind="", namespace="", name="a")
+        with pytest.raises(NoAnswerError):
+            ask(RunningProgram(wrong), kind="", namespace="", name="a")
 
 
 def test_omitted_details_are_reported() -> None:
@@ -209,5 +210,5 @@ def test_control_characters_of_explanation_are_escaped() -> None:
     "found", [5, ["text"], [{}], [{**_RUN, "secondsAgo": "soon"}], [{**_RUN, "triggers": 5}], [{**_RUN, "writes": [1]}]]
 )
 def test_malformed_explanation_raises_error(found: Any) -> None:
-    with pytest.raises(NoExplanationError, check=having(reason="foreign")):
+    with pytest.raises(NoAnswerError, check=having(reason="foreign")):
         list(lines(found))

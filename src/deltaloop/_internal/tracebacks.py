@@ -114,12 +114,16 @@ def defined_at(function: object) -> str:
     return place_in(code, code.co_firstlineno) if isinstance(code, CodeType) else ""
 
 
-def thread_frames(thread_id: int) -> list[str]:
-    """Return the current frames of a thread with their source lines, innermost last; of a loop only its callback."""
+def thread_frames(thread_id: int, *, own: bool = False) -> list[str]:
+    """Return the current frames of a thread with their source lines, innermost last; of a loop only its callback.
+
+    With ``own``, return only the program's own frames.
+    """
     stack = list(_stack(sys._current_frames().get(thread_id)))  # noqa: SLF001 - documented API
     callback = next((depth for depth, frame in enumerate(stack) if frame.f_code is _RUNS_CALLBACKS), 0)
     shown = stack[: callback or len(stack)][:_STACK_FRAMES]
-    return _with_source([(frame.f_code, frame.f_lineno or 0) for frame in reversed(shown)])
+    places = [(frame.f_code, frame.f_lineno or 0) for frame in reversed(shown)]
+    return _with_source(_own(places) if own else places)
 
 
 def task_frames(task: asyncio.Task[Any]) -> list[str]:

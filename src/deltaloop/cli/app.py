@@ -106,6 +106,7 @@ app: typer.Typer = group(
     {
         "run": "run:run",
         "why": "why:why",
+        "doctor": "doctor:doctor",
         "simulate": "simulate:simulate",
         "plan": "plan:plan",
         "snapshot": "snapshot:snapshot",

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from http.client import HTTPException
-from typing import Annotated, Any, Final, Literal, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 
-from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.plain_text import one_line
-from deltaloop.runtime.program.health_pages import EXPLAIN_PATH
-from deltaloop.runtime.program.options import DEFAULT_HEALTH
-
-_TIMEOUT: Final = 5.0
-_MOST: Final = 10 * 2**20
-
-
-class NoExplanationError(DeltaloopError):
-    """A program cannot be queried. The message contains the address and a fix.
-
-    Attributes:
-        reason: ``address`` if it is invalid, ``unreachable``, ``denied``, or ``foreign`` for another server.
-    """
-
-    def __init__(self, problem: str, *, reason: Literal["address", "unreachable", "denied", "foreign"]) -> None:
-        super().__init__(problem)
-        self.reason = reason
+from deltaloop.cli.connection import ContextFlag, KubeconfigFlag
+from deltaloop.cli.running_program import (
+    DEFAULT_HEALTH,
+    EXPLAIN_PATH,
+    AddressFlag,
+    LeaseFlag,
+    PodFlag,
+    RunningProgram,
+    foreign,
+    refused,
+)
 
 
 class Explanation(NamedTuple):
@@ -58,7 +47,11 @@ def why(
     ],
     *,
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the object.")] = "default",
-    address: Annotated[str, typer.Option(help="Address of the program's health server.")] = DEFAULT_HEALTH,
+    address: AddressFlag = DEFAULT_HEALTH,
+    pod: PodFlag = "",
+    lease: LeaseFlag = "",
+    kubeconfig: KubeconfigFlag = None,
+    context: ContextFlag = None,
     output: Annotated[str, typer.Option("--output", "-o", metavar="text|json", help="Output format.")] = "text",
 ) -> None:
     """Show why running controllers reconciled an object recently, and which fields they wrote.
@@ -70,7 +63,8 @@ def why(
         raise typer.BadParameter(f"the object must be KIND/NAME or NAME, got {obj!r}.")
     if output not in ("text", "json"):
         raise typer.BadParameter(f"--output must be text or json, got {output!r}")
-    found, standby_of, shard = ask(address, kind=kind, namespace=namespace, name=name)
+    program = RunningProgram(address, pod, lease, kubeconfig, context)
+    found, standby_of, shard = ask(program, kind=kind, namespace=namespace, name=name)
     if standby_of is not None:
         typer.echo(f"note: {standby_note(standby_of)}", err=True)
     if shard is not None:
@@ -90,32 +84,14 @@ def why(
         typer.echo(line)
 
 
-def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
-    """Query a running program for the latest reconciles of an object, or raise NoExplanationError.
+def ask(program: RunningProgram, *, kind: str, namespace: str, name: str) -> Explanation:
+    """Query a running program for the latest reconciles of an object, or raise NoAnswerError.
 
-    An empty kind means the kind that is reconciled; ``address`` is ``HOST:PORT`` or a URL.
+    An empty kind means the kind that is reconciled.
     """
-    base = address if "://" in address else f"http://{address}"
-    if not base.startswith(("http://", "https://")):
-        raise NoExplanationError(f"--address must be HOST:PORT or a URL, got {address!r}.", reason="address")
-    query = urllib.parse.urlencode({"kind": kind, "namespace": namespace, "name": name})
-    # Never use a proxy for the local machine.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(f"{base.rstrip('/')}{EXPLAIN_PATH}?{query}", timeout=_TIMEOUT) as answer:
-            body = answer.read(_MOST)
-    except urllib.error.HTTPError as error:
-        with error:
-            body = error.read(_MOST)
-        if error.code != 404 or not body.startswith(b"{"):
-            raise _refused(base, error.code, body) from None
-    except (OSError, ValueError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise NoExplanationError(
-            f"cannot connect to the health server at {base}: {reason}. Set --address to the value of"
-            " --health-probe-bind-address of the program.",
-            reason="unreachable",
-        ) from None
+    code, body = program.ask(EXPLAIN_PATH, {"kind": kind, "namespace": namespace, "name": name})
+    if code not in (200, 404) or not body.startswith(b"{"):
+        raise refused("the program", code, body)
     try:
         answered = json.loads(body)
         found, standby = answered["reconciles"], answered.get("standby")
@@ -124,7 +100,7 @@ def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
         if shard is not None:
             shard = {**shard, "owner": str(shard["owner"]), "unowned": float(shard["unownedSeconds"] or 0.0)}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise _foreign(base) from None
+        raise foreign("the address") from None
     return Explanation(cast("list[dict[str, Any]]", found), leader, shard)
 
 
@@ -150,26 +126,12 @@ def standby_note(leader: str) -> str:
     )
 
 
-def _refused(base: str, code: int, body: bytes) -> NoExplanationError:
-    if code == 403:
-        return NoExplanationError(
-            f"{base} accepts only requests from its own machine. Run the command there, or forward the port.",
-            reason="denied",
-        )
-    return _foreign(f"{base} ({code} {one_line(body[:200].decode(errors='replace').strip())})")
-
-
-def _foreign(base: str) -> NoExplanationError:
-    problem = f"the server at {base} is not a health server of deltaloop, or has a different version"
-    return NoExplanationError(problem, reason="foreign")
-
-
 def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Format the untrusted response for users, or raise NoExplanationError."""
+    """Format the untrusted response for users, or raise NoAnswerError."""
     try:
         yield from map(one_line, _lines(reconciles))
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise _foreign("the address") from None
+        raise foreign("the address") from None
 
 
 def _lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import threading
+import time
 from typing import Any
+
+import aiohttp
+import pytest
 
 import deltaloop as dl
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.apiserver.tls import CertificateAuthority
-from deltaloop.runtime import DiagnosisKind, HotLoopOptions, Manager
+from deltaloop.cli.doctor import examine
+from deltaloop.cli.running_program import RunningProgram
+from deltaloop.runtime import BindAddress, DiagnosisKind, HotLoopOptions, Manager
 from deltaloop.runtime.core.diagnosis import RangeSeen
+from deltaloop.runtime.program.pages import ACTION_HEADER
 from deltaloop.webhooks import StaticCertificate, WebhookAddress, WebhookSet
 from deltaloop.webhooks.certificates.targets import targets_in
 from deltaloop.webhooks.registering import register, registrations
-from tests.runtime.worlds import CM, World, world
+from tests.runtime.worlds import CM, World, now, until, world
 from tests.webhooks.kinds import Database, check
 from tests.webhooks.serving import LOCAL, credentials
 
@@ -179,8 +188,138 @@ async def test_wrong_ca_bundle_is_named_until_it_is_corrected() -> None:
 
 
 async def register_with(w: World, manager: Manager, authority: CertificateAuthority) -> None:
-    import base64
-
     assert manager.webhook_server is not None
     address = WebhookAddress(url=manager.webhook_server.url, ca_bundle=base64.b64encode(authority.ca_pem).decode())
     await register(w.client, registrations(WebhookSet([check]), address, name="shop"))
+
+
+@pytest.mark.real_time
+async def test_blocked_loop_is_named_while_it_blocks_and_other_requests_wait() -> None:
+    @dl.controller(CM, name="maps")
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        threading.Event().wait(1.0)
+
+    async with world() as w, w.running(reconcile, health=BindAddress(), loop_block_threshold=0.2) as manager:
+        program = RunningProgram(manager.servers["health"].url)
+        asking = asyncio.create_task(asyncio.to_thread(_ask_both, program))
+        await asyncio.sleep(0.1)
+        await w.put("a")
+        during, ready_after = await asking
+        [blocked] = during["diagnoses"]
+        assert (blocked["kind"], blocked["stuck"]) == ("blocked-loop", True)
+        assert blocked["subject"] == "reconcile maps default/a"
+        assert blocked["where"][-1].endswith("threading.Event().wait(1.0)")
+        assert ready_after >= 0.2, "a probe is not answered by the thread"
+        found = await only(manager)
+        assert (found.kind, found.stuck) == (DiagnosisKind.BLOCKED_LOOP, False)
+
+
+def _ask_both(program: RunningProgram) -> tuple[dict[str, Any], float]:
+    threading.Event().wait(0.5)
+    during, began_at = examine(program), time.monotonic()
+    assert program.ask("/readyz", {}) == (200, b"ok")
+    return during, time.monotonic() - began_at
+
+
+@pytest.mark.real_time
+async def test_plain_function_is_shown_with_the_line_in_its_thread() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    @dl.controller(CM, name="maps")
+    def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        begun.set()
+        go_on.wait(10.0)
+
+    async with world() as w, w.running(reconcile) as manager:
+        await w.put("a")
+        await until(begun.is_set)
+        [state] = (await manager.doctor.state()).controllers
+        go_on.set()
+        assert state.running[0].where[-1].endswith("go_on.wait(10.0)")
+
+
+async def test_growing_queue_is_sampled() -> None:
+    @dl.controller(CM, name="maps")
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        await asyncio.sleep(0.1)
+
+    async with world() as w, w.running(reconcile) as manager:
+        queue = manager.loops[0].queue
+        for number in range(150):
+            queue.add(f"default/{number}")
+        growing = asyncio.create_task(_add_more(queue))
+        found = await only(manager)
+        assert (found.kind, found.stuck) == (DiagnosisKind.GROWING_QUEUE, False)
+        await growing
+        manager.loops[0].pause()
+        assert [each.kind for each in await dl.diagnose(manager)] == [DiagnosisKind.PAUSED]
+
+
+async def _add_more(queue: dl.RateLimitingQueue[str]) -> None:
+    for number in range(50):
+        queue.add(f"other/{number}")
+        await asyncio.sleep(0.02)
+
+
+async def test_actions_change_controllers_and_are_recorded() -> None:
+    done: list[str] = []
+
+    @dl.controller(CM, name="maps")
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        done.append(request.name)
+        if request.name == "bad":
+            raise dl.TerminalError("no")
+
+    async with world() as w, dl.EventRecorder(w.client, component="maps", clock=now) as recorder:
+        actions = {"doctor_actions": True, "health": BindAddress(), "recorder": recorder}
+        async with w.running(reconcile, **actions) as manager:
+            for name in ("a", "bad"):
+                await w.put(name)
+            await asyncio.sleep(1.0)
+            done.clear()
+            async with aiohttp.ClientSession(manager.servers["health"].url) as session:
+                assert await act(session, "reconcile", "default/a") == (200, 1)
+                assert await act(session, "reconcile", "default/none") == (404, None)
+                assert await act(session, "retry", "default/a") == (404, None)
+                assert await act(session, "retry", "default/bad") == (200, 1)
+                await asyncio.sleep(0.1)
+                assert done == ["a", "bad"]
+                assert await act(session, "drop", "default/bad") == (200, 1)
+                assert await act(session, "pause") == (200, 0)
+                assert await act(session, "reconcile-all") == (200, 2)
+                await asyncio.sleep(1.0)
+                assert (done, len(manager.loops[0].queue)) == (["a", "bad"], 2)
+                assert await act(session, "resume") == (200, 0)
+                await asyncio.sleep(0.1)
+                assert done == ["a", "bad", "a", "bad"]
+                assert await act(session, "explode") == (400, None)
+                assert await act(session, "pause", **{"Sec-Fetch-Site": "cross-site"}) == (403, None)
+                assert await act(session, "pause", Origin="http://evil.example.com") == (403, None)
+                assert await act(session, "pause", **{ACTION_HEADER: ""}) == (200, 0)
+                async with session.post("/doctor/pause?controller=maps") as answer:
+                    assert answer.status == 403, "a form of another site cannot send the header"
+                async with session.post("/readyz") as answer:
+                    assert answer.status == 405
+        await recorder.flush(5.0)
+        events = [event async for event in w.client.iter_list("v1/Event", namespace="default")]
+        reasons = {event["reason"]: event["involvedObject"]["name"] for event in events}
+        assert reasons["ReconcileRequested"] == "a"
+        assert reasons["ParkedKeyDropped"] == "bad"
+        assert {"ControllerPaused", "ControllerResumed", "ReconcileAllRequested"} <= set(reasons)
+
+
+async def act(session: aiohttp.ClientSession, action: str, key: str = "", **headers: str) -> tuple[int, int | None]:
+    query = {"controller": "maps", "key": key}
+    async with session.post(f"/doctor/{action}", params=query, headers={ACTION_HEADER: "1", **headers}) as answer:
+        return answer.status, (await answer.json())["keys"] if answer.status == 200 else None
+
+
+async def test_actions_are_rejected_by_default() -> None:
+    async with (
+        world() as w,
+        w.running(nothing(), health=BindAddress()) as manager,
+        aiohttp.ClientSession(manager.servers["health"].url) as session,
+    ):
+        assert await act(session, "pause") == (405, None)
+        async with session.get("/doctor") as answer:
+            assert (await answer.json())["actions"] is False

@@ -348,7 +348,7 @@ def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
     for slots in _grouped(held, lambda slot: (slot.where, slot.stopping)):
         first = max(slots, key=lambda slot: slot.seconds)
         stopped = f" after it was told to stop ({first.stopping})" if first.stopping else ""
-        remedy = "Set timeout= of the controller and a timeout for the call on this line."
+        remedy = "Set timeout= of the controller, and a timeout of this call."
         if first.stopping:
             remedy = "Let the function end when ctx.cancelled is set, and do not suppress CancelledError."
         yield Diagnosis(

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from deltaloop.webhooks.core.certificates.targets import WebhookTarget
 
 _SAMPLE: Final = 0.5
-"""Seconds of a sample of the queues. The limit of an answer is two seconds."""
+"""Seconds of a sample of the queues. A response may take two seconds."""
 _OLDEST_SAMPLE: Final = 30.0
 _TRIGGERS: Final = 3
 
@@ -100,13 +100,14 @@ class Doctor:
 
     async def document(self) -> dict[str, Any]:
         """Return the JSON form: ``stuck``, ``diagnoses``, and the fields of ``ProgramState`` in camel case."""
-        state = await self.state()
-        found = diagnoses(state)
-        return {
-            "stuck": any(each.stuck for each in found),
-            "diagnoses": msgspec.to_builtins(found),
-            **msgspec.to_builtins(state),
-        }
+        return _document(await self.state())
+
+    def blocked_document(self) -> dict[str, Any] | None:
+        """Return the JSON form while the event loop is blocked, without controllers, or None. Thread-safe."""
+        blocked = self._watchdog.block()
+        if blocked is None or blocked.ended_ago is not None:
+            return None
+        return _document(ProgramState(leadership="", leader="", seconds=0.0, max_staleness=0.0, blocked=blocked))
 
     async def state(self) -> ProgramState:
         """Return a snapshot of the program."""
@@ -121,7 +122,9 @@ class Doctor:
         leadership = Leadership.NONE
         if elector is not None:
             leadership = Leadership.LEADING if elector.is_leader else Leadership.STANDBY
-        sent = self._client.statistics()
+        sent, blocked = self._client.statistics(), self._watchdog.block()
+        if blocked is not None and blocked.ended_ago is None:  # this call runs on the loop, before the thread notices
+            blocked = msgspec.structs.replace(blocked, ended_ago=0.0)
         return ProgramState(
             leadership=leadership.value,
             leader="" if elector is None else elector.leader,
@@ -130,7 +133,7 @@ class Doctor:
             controllers=tuple(_controller(loop, now, before) for loop in self._loops),
             caches=tuple(self._cache(informer, now) for informer in self._informers),
             lease=lease,
-            blocked=self._watchdog.block(),
+            blocked=blocked,
             ranges=tuple(self.ranges()),
             webhooks=webhooks,
             requests=RequestsSeen(
@@ -177,6 +180,12 @@ class Doctor:
             bookmarks=seen.bookmarks > 0 or seen.streamed_lists > 0,
             stalled_by=informer.stalled_by,
         )
+
+
+def _document(state: ProgramState) -> dict[str, Any]:
+    found = diagnoses(state)
+    stuck = any(each.stuck for each in found)
+    return {"stuck": stuck, "diagnoses": msgspec.to_builtins(found), **msgspec.to_builtins(state)}
 
 
 def _controller(
@@ -252,7 +261,7 @@ def _queue(
     seen: QueueStatistics, now: float, name: str, before: tuple[float, dict[str, QueueStatistics]] | None
 ) -> QueueSeen:
     added = done = None
-    if before is not None and name in before[1] and now - before[0] >= _SAMPLE:
+    if before is not None and name in before[1] and now - before[0] >= _SAMPLE / 2:
         seconds, then = now - before[0], before[1][name]
         added, done = (seen.adds - then.adds) / seconds, (seen.done - then.done) / seconds
     return QueueSeen(

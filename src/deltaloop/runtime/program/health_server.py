@@ -1,7 +1,7 @@
 """HTTP server for health, readiness, metrics and explanations.
 
 By default it listens on loopback. With ``token_review`` it serves only clients whose bearer token the API server
-accepts and authorizes for the path.
+accepts and authorizes for the path. A page with ``post`` accepts POST requests, but not from other sites.
 
 Anyone who can reach the port can send requests, so resources are limited: GET and HEAD of known paths, no bodies, at
 most 100 connections (a new connection replaces the one that has been idle for longest), 10 s until the first request,
@@ -16,6 +16,7 @@ import asyncio
 import errno
 import ipaddress
 import logging
+import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -28,7 +29,17 @@ from deltaloop._internal.http_connections import HANDSHAKE, SENDING, UNREADABLE,
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.logs import http_logger
 from deltaloop.runtime.errors import HealthServerError
-from deltaloop.runtime.program.pages import BindAddress, HttpPage, LocalRoute, MayGet, Route, StreamRoute
+from deltaloop.runtime.program.pages import (
+    ACTION_HEADER,
+    TOKEN_HEADER,
+    BindAddress,
+    HttpPage,
+    LocalRoute,
+    MayAsk,
+    MayGet,
+    Route,
+    StreamRoute,
+)
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -42,16 +53,28 @@ _STOP_PATIENCE: Final = 1.0
 class HealthServer:
     """HTTP server for a few pages, which runs while its context is entered."""
 
-    def __init__(self, listen: BindAddress, routes: Mapping[str, Route], *, may_get: MayGet | None = None) -> None:
-        """Create a server that is not running yet; routes also receive the paths below their own."""
+    def __init__(
+        self,
+        listen: BindAddress,
+        routes: Mapping[str, Route],
+        *,
+        may_get: MayGet | None = None,
+        may_ask: MayAsk | None = None,
+    ) -> None:
+        """Create a server that is not running yet; routes also receive the paths below their own.
+
+        ``may_ask`` reviews the tokens of clients on other machines for pages that are restricted to this machine.
+        """
         self._listen = listen
         self._routes = dict(routes)
         self._may_get = may_get
+        self._may_ask = may_ask
         self._sending = 0
         self._streams: set[asyncio.Task[Any]] = set()
         self._server: BoundedServer | None = None
         self._listener: asyncio.Server | None = None
         self._port = 0
+        self._adopting: asyncio.Task[object] | None = None
         if listen.token_review and may_get is None:
             raise InvalidArgumentError("must be set together with may_get.", argument="BindAddress.token_review")
 
@@ -101,6 +124,19 @@ class HealthServer:
                 stream.cancel()
             self._server.pre_shutdown()
             await self._server.shutdown(_STOP_PATIENCE)
+
+    def copies_of_sockets(self) -> list[socket.socket]:
+        """Return copies of the listening sockets, which the caller must close; none with TLS."""
+        plain = self._listener is not None and self._listen.certificate is None
+        return [each.dup() for each in self._listener.sockets] if plain and self._listener is not None else []
+
+    def adopt(self, connection: socket.socket) -> None:
+        """Serve a connection that another thread accepted."""
+        if self._listener is None or self._server is None:
+            connection.close()
+            return
+        accepting = asyncio.get_running_loop().connect_accepted_socket(self._server, connection)
+        self._adopting = asyncio.create_task(accepting)  # the loop keeps only a weak reference
 
     def _tls(self) -> ssl.SSLContext | None:
         if self._listen.certificate is None:
@@ -165,16 +201,21 @@ class HealthServer:
         return response
 
     async def _page(self, request: web.BaseRequest) -> HttpPage | StreamRoute:
-        if request.method not in ("GET", "HEAD"):
+        path, is_post = request.path, request.method == "POST"
+        if request.method not in ("GET", "HEAD", "POST"):
             return HttpPage(b"method not allowed\n", status=405)
-        path = request.path
         for known, route in self._routes.items():
             if path == known or path.startswith(f"{known}/"):
-                if isinstance(route, LocalRoute) and not _is_local(request):
-                    return HttpPage(b"forbidden: this page is for requests from the same machine\n", status=403)
-                if isinstance(route, LocalRoute) and _is_from_other_site(request):
+                post = route.post if is_post and isinstance(route, LocalRoute) else None
+                if is_post and post is None:
+                    return HttpPage(b"method not allowed\n", status=405)
+                no_action = is_post and ACTION_HEADER not in request.headers
+                if isinstance(route, LocalRoute) and (no_action or _is_from_other_site(request)):
                     return HttpPage(b"forbidden: the request comes from another site\n", status=403)
-                refused = await self._refusal(request)
+                user: str | HttpPage = "a local user"
+                if isinstance(route, LocalRoute) and not _is_local(request):
+                    user = await self._user(request)
+                refused = user if isinstance(user, HttpPage) else await self._refusal(request)
                 if refused is not None:
                     return refused
                 inner = route.route if isinstance(route, LocalRoute) else route
@@ -182,12 +223,25 @@ class HealthServer:
                     full = len(self._streams) >= _MOST_STREAMS
                     return HttpPage(b"too many pages are open\n", status=503) if full else inner
                 query = {name: request.query.getall(name) for name in request.query}
+                rest = path[len(known) :].strip("/")
                 try:
-                    return await route(path[len(known) :].strip("/"), query)
+                    return await (route(rest, query) if post is None else post(rest, query, str(user)))
                 except Exception:
                     _logger.exception("page of the health server failed", extra={"path": known})
                     return HttpPage(b"internal error\n", status=500)
         return HttpPage(b"not found\n", status=404)
+
+    async def _user(self, request: web.BaseRequest) -> str | HttpPage:
+        """Return the user of a remote request, or the refusal."""
+        token = request.headers.get(TOKEN_HEADER, "")
+        if not token or self._may_ask is None:
+            return HttpPage(b"forbidden: this page is for requests from the same machine\n", status=403)
+        try:
+            user = await self._may_ask(token, request.path, "post" if request.method == "POST" else "get")
+        except DeltaloopError as error:
+            _logger.warning("cannot review token", extra={"error": type(error).__name__})
+            return HttpPage(b"the program cannot review tokens\n", status=503)
+        return user or HttpPage(b"forbidden: RBAC does not allow this path to the token\n", status=403)
 
     async def _refusal(self, request: web.BaseRequest) -> HttpPage | None:
         if not self._listen.token_review or self._may_get is None:
@@ -204,9 +258,13 @@ class HealthServer:
 
 
 def _is_local(request: web.BaseRequest) -> bool:
-    host = request.headers.get("Host", "")
+    return is_local(request.headers.get("Host", ""), request.remote or "")
+
+
+def is_local(host: str, remote: str) -> bool:
+    """Return whether a request comes from this machine and names it as the host."""
     name = host.partition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-    return _is_loopback(request.remote or "") and (name == "localhost" or _is_loopback(name))
+    return _is_loopback(remote) and (name == "localhost" or _is_loopback(name))
 
 
 def _is_from_other_site(request: web.BaseRequest) -> bool:

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.shard_selector import HASH_SPACE
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
@@ -37,7 +38,7 @@ from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.program.manager_options import ManagerOptions
-from deltaloop.runtime.program.pages import Route, StreamRoute, only_local
+from deltaloop.runtime.program.pages import Action, Route, StreamRoute, only_local
 from deltaloop.runtime.program.preflight import check_access
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
 from deltaloop.runtime.program.shards import MemberWork
@@ -52,6 +53,7 @@ from deltaloop.runtime.sources import Source, is_cancelled_from_outside
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder, EventRecorder
     from deltaloop.leaderelection import LeaderElector, Term
+    from deltaloop.runtime.core.diagnosis import RangeSeen
     from deltaloop.runtime.program.doctor import Doctor
     from deltaloop.runtime.program.health_server import HealthServer
     from deltaloop.runtime.program.lifespans import Lifespan
@@ -211,6 +213,7 @@ class Manager:
                 clock=self._clock,
                 began_at=self._began_at,
             )
+            self._doctor.ranges = self._unowned_ranges
         return self._doctor
 
     @property
@@ -465,6 +468,22 @@ class Manager:
         leader = self._elector.leader
         return leader if leader != self._elector.identity else ""
 
+    def _unowned_ranges(self) -> list[RangeSeen]:
+        """Return the ranges without an owner for ``doctor``."""
+        from deltaloop.runtime.core.diagnosis import RangeSeen
+
+        state = self.shard_state
+        return [
+            RangeSeen(
+                controller=each.name,
+                range=lost.name,
+                part=(lost.end - lost.start) / HASH_SPACE,
+                seconds=lost.unowned_for or 0.0,
+            )
+            for lost in (() if state is None else state.unowned)
+            for each in self.controllers
+        ]
+
     def _shard_of(self, key: str) -> dict[str, object] | None:
         """Return the range of a key with its owner for ``deltaloop why``; None without shards."""
         found = None if self._shards is None else self._shards.range_of(key)
@@ -491,9 +510,9 @@ class Manager:
             probe,
         )
         from deltaloop.runtime.program.health_server import HealthServer
-        from deltaloop.runtime.program.token_reviews import review_tokens
+        from deltaloop.runtime.program.token_reviews import review_tokens, review_users
 
-        may_get = review_tokens(self._client)
+        may_get, may_ask, doctor = review_tokens(self._client), review_users(self._client), self.doctor
         if options.health is not None:
             routes = {
                 "/healthz": probe(self.health),
@@ -501,15 +520,32 @@ class Manager:
                 EXPLAIN_PATH: only_local(
                     explanation(self._history, clock=self._clock, standby_of=self._standby_of, shard_of=self._shard_of)
                 ),
-                DOCTOR_PATH: only_local(diagnosis_page(self.doctor.document)),
+                DOCTOR_PATH: only_local(diagnosis_page(doctor.document), post=self._actions()),
                 **self._page_routes(),
             }
-            self._servers["health"] = HealthServer(options.health, routes, may_get=may_get)
+            self._servers["health"] = HealthServer(options.health, routes, may_get=may_get, may_ask=may_ask)
         if options.metrics is not None and self._metrics_page is not None:
             routes = {"/metrics": metrics_page(self._metrics_page)}
             self._servers["metrics"] = HealthServer(options.metrics, routes, may_get=may_get)
         for server in self._servers.values():
             await stack.enter_async_context(server)
+        if "health" in self._servers and self._watchdog.is_watching:
+            from deltaloop.runtime.program.blocked_answers import BlockedAnswers
+
+            answers = BlockedAnswers(self._servers["health"], doctor.blocked_document)
+            self._watchdog.while_blocked = answers.serve
+            stack.callback(answers.close)
+            stack.callback(setattr, self._watchdog, "while_blocked", None)
+
+    def _actions(self) -> Action | None:
+        """Return the function for POST requests; None if actions are not allowed."""
+        self.doctor.actions = self.options.doctor_actions
+        if not self.options.doctor_actions:
+            return None
+        from deltaloop.runtime.program.doctor_actions import DoctorActions
+
+        namespace = self._client.namespace
+        return DoctorActions(self._loops, self._recorders, namespace=namespace, clock=self._clock).answer
 
     def _page_routes(self) -> dict[str, Route]:
         from deltaloop.runtime.program.live_page import DATA_PATH, LIVE_PATH, PAGE_PATH, LivePage

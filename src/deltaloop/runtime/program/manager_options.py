@@ -38,6 +38,7 @@ class ManagerOptions(Options, frozen=True, kw_only=True):
         duplicate_signal_window: Time within which a repeated signal counts as the same request. 0 counts each signal.
         max_staleness: Time without a sign of the server after which a cache fails ``/readyz``.
         require_leadership: Whether ``/readyz`` fails on standbys.
+        doctor_actions: True to accept actions at ``/doctor`` by POST, such as a reconcile of a key.
         loop_block_threshold: Time for which a call can block the event loop before a warning. None disables warnings.
         health: Address of ``/healthz`` and ``/readyz``. None disables them.
         metrics: Address of ``/metrics``. None disables it.
@@ -58,6 +59,7 @@ class ManagerOptions(Options, frozen=True, kw_only=True):
     duplicate_signal_window: float = REPEAT_WINDOW
     max_staleness: float = 600.0
     require_leadership: bool = False
+    doctor_actions: bool = False
     loop_block_threshold: float | None = 1.0
     health: BindAddress | None = None
     metrics: BindAddress | None = None

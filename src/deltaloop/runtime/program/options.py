@@ -93,7 +93,8 @@ class RunOptions:
             metrics and /explain of all processes have one address.
         metrics_bind_address: Address of /metrics, for example 0.0.0.0:8080, or 0 to disable it.
             Defaults to 127.0.0.1:8080 if the extra ``metrics`` is installed.
-        health_probe_bind_address: Address of /healthz, /readyz and /explain, or 0 to disable it.
+        health_probe_bind_address: Address of /healthz, /readyz, /explain and /doctor, or 0 to disable it.
+        doctor_actions: Allow ``deltaloop doctor`` to reconcile keys, retry parked keys, and pause controllers.
         metrics_cert: TLS certificate for /metrics, in PEM format. Requires ``metrics_key``.
         metrics_key: Private key of the certificate for /metrics, in PEM format. Requires ``metrics_cert``.
         metrics_token_review: Whether to serve /metrics only to clients with a bearer token that RBAC permits to get
@@ -135,6 +136,7 @@ class RunOptions:
     processes: int = 1
     metrics_bind_address: str | None = None
     health_probe_bind_address: str = DEFAULT_HEALTH
+    doctor_actions: bool = False
     metrics_cert: FilePath | None = None
     metrics_key: FilePath | None = None
     metrics_token_review: bool = False

@@ -80,19 +80,36 @@ class MayGet(Protocol):
     async def __call__(self, token: str, path: str) -> bool: ...
 
 
-def only_local(route: Route) -> Route:
-    """Restrict a route to clients on this machine, even if the server listens on other addresses.
+class MayAsk(Protocol):
+    """Function that returns the name of a token's bearer, or an empty string if RBAC does not allow the request."""
 
-    The Host header must also name loopback, against DNS rebinding.
+    async def __call__(self, token: str, path: str, verb: str) -> str: ...
+
+
+Action = Callable[[str, Mapping[str, list[str]], str], Awaitable[HttpPage]]
+"""Function for POST requests, called like a ``Route`` and with the name of the user."""
+
+TOKEN_HEADER: Final = "X-Deltaloop-Token"
+"""Header with a token for ``TOKEN_AUDIENCE``. The API server's proxy removes the ordinary header."""
+TOKEN_AUDIENCE: Final = "deltaloop.dev"
+ACTION_HEADER: Final = "X-Deltaloop-Action"
+"""Header of POST requests. Browsers do not send it to other sites without permission."""
+
+
+def only_local(route: Route, *, post: Action | None = None) -> Route:
+    """Restrict a route to clients on this machine, and to other clients with a token that RBAC allows.
+
+    The Host header of local clients must also name loopback, against DNS rebinding. ``post`` handles POST requests.
     """
-    return LocalRoute(route)
+    return LocalRoute(route, post)
 
 
 @final
 class LocalRoute(msgspec.Struct, frozen=True):
-    """Route that only serves loopback addresses; made by ``only_local``."""
+    """Route with restricted access; made by ``only_local``."""
 
     route: Route
+    post: Action | None = None
 
     async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         return await self.route(rest, query)

@@ -163,6 +163,7 @@ async def run_program(
                 drain_timeout=options.drain_timeout,
                 shutdown_timeout=options.shutdown_timeout,
                 health=BindAddress.parse(options.health_probe_bind_address),
+                doctor_actions=options.doctor_actions,
                 metrics=None if metrics is None else metrics_address(options),
                 webhooks=served.listen,
                 undeclared_access=UndeclaredAccess.REJECT if options.embedded else UndeclaredAccess.WARN,

@@ -31,7 +31,8 @@ _REMEMBERED: Final = 300.0
 class LoopWatchdog:
     """Log a warning with the stack while the running loop is blocked for longer than a limit.
 
-    The loop wakes up four times per limit. A loop with virtual time is not watched.
+    The loop wakes up four times per limit. A loop with virtual time is not watched. During a block, the thread calls
+    ``while_blocked`` repeatedly, with a limit in seconds.
     """
 
     def __init__(self, limit: float | None) -> None:
@@ -41,7 +42,13 @@ class LoopWatchdog:
         self._ended = False
         self._changed = threading.Event()
         self._answered_at: float | None = None
+        self.while_blocked: Callable[[float], object] | None = None
         self._block: tuple[BlockedLoop, float, float | None] | None = None  # with its begin and its end
+
+    @property
+    def is_watching(self) -> bool:
+        """Return whether the thread runs."""
+        return self._thread is not None
 
     def block(self) -> BlockedLoop | None:
         """Return the call that blocks the loop, or that blocked it within the last minutes. Thread-safe."""
@@ -93,8 +100,12 @@ class LoopWatchdog:
                 case Blocked(seconds):
                     self._name(loop, thread_id, seconds)
                 case Wait(until):
-                    self._changed.wait(max(0.0, until - time.monotonic()))
-                    self._changed.clear()
+                    seconds, answer = max(0.0, until - time.monotonic()), self.while_blocked
+                    if answer is not None and self._block is not None and self._block[2] is None:
+                        answer(seconds)
+                    else:
+                        self._changed.wait(seconds)
+                        self._changed.clear()
 
     def _answer(self) -> None:
         self._answered_at = time.monotonic()
@@ -105,10 +116,11 @@ class LoopWatchdog:
         task = asyncio.current_task(loop)
         if self._answered_at is not None:
             return  # the loop continued meanwhile, so the stack belongs to another call
+        own = thread_frames(thread_id, own=True)
         name = "" if task is None else task.get_name()
         began_at = time.monotonic() - seconds
         if self._block is None or self._block[2] is not None:
-            self._block = BlockedLoop(task=name, seconds=seconds, where=tuple(stack)), began_at, None
+            self._block = BlockedLoop(task=name, seconds=seconds, where=tuple(own)), began_at, None
         _logger.warning(
             "event loop is blocked: use asyncio.to_thread or an async library for blocking calls",
             extra={"seconds": round(seconds, 3), "task": name, "stack": stack},
