@@ -233,7 +233,10 @@ async def test_a_range_without_an_owner_makes_all_members_unready() -> None:
             state = manager.shard_state
             assert state is not None
             assert state.unowned
-            assert {each.range for each in manager.doctor.ranges()} == {each.name for each in state.unowned}
+            [named] = await dl.diagnose(manager)
+            assert (named.kind, named.stuck) == (dl.runtime.DiagnosisKind.RANGE_WITHOUT_OWNER, True)
+            assert named.count == len(state.unowned)
+            assert named.subject.startswith(f"maps range {state.unowned[0].name}")
             explained = [manager._shard_of(f"{name}/a") for name in NAMESPACES]
             assert {"", "a"} == {each["owner"] for each in explained if each is not None}
 

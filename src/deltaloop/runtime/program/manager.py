@@ -22,7 +22,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.shard_selector import HASH_SPACE
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
@@ -53,7 +52,6 @@ from deltaloop.runtime.sources import Source, is_cancelled_from_outside
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder, EventRecorder
     from deltaloop.leaderelection import LeaderElector, Term
-    from deltaloop.runtime.core.diagnosis import RangeSeen
     from deltaloop.runtime.program.doctor import Doctor
     from deltaloop.runtime.program.health_server import HealthServer
     from deltaloop.runtime.program.lifespans import Lifespan
@@ -212,8 +210,8 @@ class Manager:
                 max_staleness=self.options.max_staleness,
                 clock=self._clock,
                 began_at=self._began_at,
+                shard_state=lambda: self.shard_state,
             )
-            self._doctor.ranges = self._unowned_ranges
         return self._doctor
 
     @property
@@ -323,7 +321,7 @@ class Manager:
         # Use asyncio's own clock without an intermediate call.
         self._clock = time.monotonic if type(running).time is asyncio.BaseEventLoop.time else running.time
         self._began_at = self._clock()
-        async with self._signals(enabled=handle_signals), self._watchdog:
+        async with self._signals(enabled=handle_signals), self._watchdog, self._recording():
             life = asyncio.create_task(self._live(), name="manager")
             cancelled = await self._supervise(life)
         for loop in self._loops:
@@ -334,6 +332,17 @@ class Manager:
             life.result()
         if cancelled is not None:
             raise cancelled
+
+    @asynccontextmanager
+    async def _recording(self) -> AsyncGenerator[None, None]:
+        if self.options.record is None:
+            yield
+            return
+        from deltaloop.runtime.program.recording import Recording
+
+        name = ", ".join(controller.name for controller in self.controllers)
+        with Recording(self.options.record, self._history, name=name, clock=self._clock):
+            yield
 
     @asynccontextmanager
     async def _signals(self, *, enabled: bool) -> AsyncGenerator[None, None]:
@@ -467,22 +476,6 @@ class Manager:
             return None
         leader = self._elector.leader
         return leader if leader != self._elector.identity else ""
-
-    def _unowned_ranges(self) -> list[RangeSeen]:
-        """Return the ranges without an owner for ``doctor``."""
-        from deltaloop.runtime.core.diagnosis import RangeSeen
-
-        state = self.shard_state
-        return [
-            RangeSeen(
-                controller=each.name,
-                range=lost.name,
-                part=(lost.end - lost.start) / HASH_SPACE,
-                seconds=lost.unowned_for or 0.0,
-            )
-            for lost in (() if state is None else state.unowned)
-            for each in self.controllers
-        ]
 
     def _shard_of(self, key: str) -> dict[str, object] | None:
         """Return the range of a key with its owner for ``deltaloop why``; None without shards."""
