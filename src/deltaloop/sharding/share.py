@@ -44,7 +44,7 @@ class Share:
         Args:
             by: Hashed part of a key.
             member: Identity of the member, for errors.
-            settling: Time in seconds within which a write without an answer arrives, if it arrives at all.
+            settling: Longest time in seconds between the start of a request and its arrival.
             clock: Monotonic clock in seconds.
         """
         self.by: ShardKey = by

@@ -33,7 +33,7 @@ def _labelled(sample: str, process: str) -> str:
 
 
 def merged_documents(answers: Iterable[tuple[int, bytes]]) -> tuple[int, bytes]:
-    """Merge JSON objects: lists are joined, and other fields are those of the first answer. Return status and body."""
+    """Merge JSON objects: lists are joined, and other fields come from the first answer."""
     merged: dict[str, Any] = {}
     status, other = 503, b"no process answers\n"
     for each, body in answers:

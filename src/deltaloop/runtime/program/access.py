@@ -46,7 +46,7 @@ class Program:
         namespace: The only watched namespace. None means all namespaces.
         lease_namespace: Namespace of the Lease. None means no leader election.
         event_api: API that Events are written in.
-        shards: Whether several processes share the objects. Their Leases are in ``lease_namespace``.
+        shards: True if several processes share the objects. Their Leases are in ``lease_namespace``.
         token_review: Whether the API server reviews the tokens of clients that request the metrics.
         certificates: Permissions for managed webhook certificates; see ``certificate_access``.
         reads: Kinds whose caches the webhooks read.

@@ -144,7 +144,7 @@ async def supervise(
 
 
 async def _nothing() -> None:
-    """Load nothing, because the cluster already has its objects."""
+    """The cluster already has its objects."""
 
 
 @asynccontextmanager
@@ -275,7 +275,7 @@ class _Supervised:
         self._ports = json.loads(await reader.readline() or b"{}")
 
     async def get(self, server: str, path: str) -> tuple[int, bytes]:
-        """Request a page, and return its status and body; 503 if the member does not answer."""
+        """Request a page, and return its status and body; without an answer, the status is 503."""
         port = self._ports.get(server)
         if port is None:
             return 503, b"[-]process does not listen\n"
