@@ -233,6 +233,10 @@ async def test_a_range_without_an_owner_makes_all_members_unready() -> None:
             state = manager.shard_state
             assert state is not None
             assert state.unowned
+            [named] = await dl.diagnose(manager)
+            assert (named.kind, named.stuck) == (dl.runtime.DiagnosisKind.RANGE_WITHOUT_OWNER, True)
+            assert named.count == len(state.unowned)
+            assert named.subject.startswith(f"maps range {state.unowned[0].name}")
 
 
 def test_an_elector_and_shards_cannot_be_combined() -> None:

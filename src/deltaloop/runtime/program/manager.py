@@ -210,6 +210,7 @@ class Manager:
                 max_staleness=self.options.max_staleness,
                 clock=self._clock,
                 began_at=self._began_at,
+                shard_state=lambda: self.shard_state,
             )
         return self._doctor
 
@@ -320,7 +321,7 @@ class Manager:
         # Use asyncio's own clock without an intermediate call.
         self._clock = time.monotonic if type(running).time is asyncio.BaseEventLoop.time else running.time
         self._began_at = self._clock()
-        async with self._signals(enabled=handle_signals), self._watchdog:
+        async with self._signals(enabled=handle_signals), self._watchdog, self._recording():
             life = asyncio.create_task(self._live(), name="manager")
             cancelled = await self._supervise(life)
         for loop in self._loops:
@@ -331,6 +332,17 @@ class Manager:
             life.result()
         if cancelled is not None:
             raise cancelled
+
+    @asynccontextmanager
+    async def _recording(self) -> AsyncGenerator[None, None]:
+        if self.options.record is None:
+            yield
+            return
+        from deltaloop.runtime.program.recording import Recording
+
+        name = ", ".join(controller.name for controller in self.controllers)
+        with Recording(self.options.record, self._history, name=name, clock=self._clock):
+            yield
 
     @asynccontextmanager
     async def _signals(self, *, enabled: bool) -> AsyncGenerator[None, None]:

@@ -106,6 +106,8 @@ class RunOptions:
         drain_timeout: Time in seconds for running reconciles to finish before they are canceled.
         shutdown_timeout: Timeout for the whole shutdown in seconds.
         preflight: Whether to check before the start that the account has the permissions that the controllers need.
+        record: File to record a trace of all reconciles with causes and writes, in the format of Chrome traces. At most
+            two files of 32 MiB exist.
         record_access: File to record the requests of this run for ``deltaloop generate rbac --from``.
     """
 
@@ -140,6 +142,7 @@ class RunOptions:
     drain_timeout: float = 20.0
     shutdown_timeout: float = 30.0
     preflight: bool = True
+    record: FilePath | None = None
     record_access: FilePath | None = None
 
     def __post_init__(self) -> None:

@@ -134,6 +134,7 @@ async def run_program(
                 shutdown_timeout=options.shutdown_timeout,
                 health=BindAddress.parse(options.health_probe_bind_address),
                 doctor_actions=options.doctor_actions,
+                record=None if options.record is None else Path(options.record),
                 metrics=None if metrics is None else metrics_address(options),
                 webhooks=served.listen,
                 undeclared_access=UndeclaredAccess.REJECT if options.embedded else UndeclaredAccess.WARN,
