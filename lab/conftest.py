@@ -10,6 +10,8 @@ from tests.conftest import (
     warm_interpreter,
 )
 
+collect_ignore_glob = ["upgrade/v*"]  # run by the tests of lab/upgrade
+
 __all__ = [
     "logging_as_before",
     "pytest_collection_finish",

@@ -1,0 +1,1 @@
+"""Builds and measures the image of a new project."""

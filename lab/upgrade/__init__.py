@@ -1,0 +1,1 @@
+"""Programs and promises of earlier versions, which the present version must keep."""
