@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from deltaloop.apiserver import ServerOptions
+from deltaloop.apiserver import Manifest, ServerOptions
 from deltaloop.apiserver.tls import CertificateAuthority
-from tests.apiserver.serving import Caller, loop_clock, serving
+from tests.apiserver.serving import Caller, Serving, loop_clock, serving
 from tests.conformance.conversions import Object, answered, converted, gadget_crd
 from tests.conformance.target import CRDS
 from tests.servers import api_server
@@ -69,16 +69,19 @@ def gadget(name: str, size: int, version: str = "v1", **metadata: Any) -> Object
     return converted(obj, f"{GROUP}/{version}")
 
 
-async def fill(call: Caller, hook: Webhook, count: int, **crd: Any) -> None:
-    assert (await call.post(CRDS, gadget_crd(GROUP, hook.client, **crd))).status == 201
-    for number in range(count):
-        await call.created(path("v1"), gadget(f"g-{number:04}", number))
+async def fill(served: Serving, hook: Webhook, count: int, **crd: Any) -> None:
+    assert (await served.call.post(CRDS, gadget_crd(GROUP, hook.client, **crd))).status == 201
+    load(served, (gadget(f"g-{number:04}", number, namespace="default") for number in range(count)))
+
+
+def load(served: Serving, gadgets: Iterable[Object]) -> None:
+    served.server.load(Manifest("gadgets", number, each) for number, each in enumerate(gadgets))
 
 
 async def test_list_is_converted_in_few_reviews_and_cached() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
-        await fill(call, hook, 620)
+        await fill(served, hook, 620)
         listed = (await call.get(path("v1beta1"))).json["items"]
         assert [item["spec"]["length"] for item in listed] == [str(number) for number in range(620)]
         assert sorted(hook.counts) == [120, 500]
@@ -92,10 +95,9 @@ async def test_list_is_converted_in_few_reviews_and_cached() -> None:
 async def test_size_of_conversion_reviews_is_bounded() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
-        await fill(call, hook, 0)
-        for number in range(12):
-            note = {"example.com/note": "x" * 240_000}
-            await call.created(path("v1"), gadget(f"h-{number:02}", number, annotations=note))
+        await fill(served, hook, 0)
+        large: dict[str, Any] = {"annotations": {"example.com/note": "x" * 240_000}, "namespace": "default"}
+        load(served, (gadget(f"h-{number:02}", number, **large) for number in range(12)))
         listed = (await call.get(path("v1beta1"))).json["items"]
         assert [item["spec"]["length"] for item in listed] == [str(number) for number in range(12)]
         assert hook.counts == [2] * 6
@@ -104,7 +106,7 @@ async def test_size_of_conversion_reviews_is_bounded() -> None:
 async def test_crd_update_with_same_conversion_keeps_converted_objects() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
-        await fill(call, hook, 2)
+        await fill(served, hook, 2)
         async with call.watch(path("v1beta1") + "?watch=true") as watch:
             assert [(await watch.next())["type"] for _ in range(2)] == ["ADDED", "ADDED"]
             labels = b'{"metadata":{"labels":{"a":"b"}}}'
@@ -119,7 +121,7 @@ async def test_crd_update_with_same_conversion_keeps_converted_objects() -> None
 async def test_only_objects_of_another_version_are_converted() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
-        await fill(call, hook, 3)
+        await fill(served, hook, 3)
         crd = (await call.get(f"{CRDS}/gadgets.{GROUP}")).json
         for version in crd["spec"]["versions"]:
             version["storage"] = version["name"] == "v1beta1"
@@ -136,7 +138,7 @@ async def test_only_objects_of_another_version_are_converted() -> None:
 async def test_concurrent_readers_share_one_conversion_review() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
-        await fill(call, hook, 2)
+        await fill(served, hook, 2)
         may_answer = asyncio.Event()
 
         async def convert(review: dict[str, Any]) -> Any:
@@ -157,7 +159,7 @@ async def test_concurrent_readers_share_one_conversion_review() -> None:
 async def test_failed_conversion_is_retried_by_the_next_request() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
-        await fill(call, hook, 1)
+        await fill(served, hook, 1)
         hook.does = lambda review: answered(review, [])
         assert (await call.get(path("v1beta1"))).status == 500
         hook.does = answered
@@ -178,7 +180,7 @@ async def test_closing_server_does_not_wait_for_webhook() -> None:
         async with aiohttp.ClientSession() as session:
             async with api_server(options) as server:
                 call = Caller(session, server.url)
-                await fill(call, hook, 1)
+                await fill(Serving(server, call), hook, 1)
                 hook.does = hang
                 wanted = (path("v1beta1"), path("v1beta1", "g-0000"), path("v1beta1") + "?watch=true")
                 waiting = [asyncio.create_task(_outcome(call, where)) for where in wanted]
@@ -204,7 +206,7 @@ async def _write(call: Caller) -> bytes:
 async def test_watch_timeout_applies_while_waiting_for_webhook() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
-        await fill(call, hook, 0)
+        await fill(served, hook, 0)
         hook.does = lambda review: answered(review, [])
         loop = asyncio.get_running_loop()
         async with call.watch(path("v1beta1") + "?watch=true&timeoutSeconds=20") as watch:
@@ -221,7 +223,7 @@ async def test_watch_timeout_applies_while_waiting_for_webhook() -> None:
 async def test_threaded_conversion_of_large_objects_matches_event_loop() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
-        await fill(call, hook, 0)
+        await fill(served, hook, 0)
         note = {"example.com/note": "x" * 100_000}
         await call.created(path("v1beta1"), gadget("a", 1, "v1beta1", annotations=note))
         merged = await call.call(
@@ -237,7 +239,7 @@ async def test_threaded_conversion_of_large_objects_matches_event_loop() -> None
 async def test_garbage_collection_works_for_every_storage_version() -> None:
     async with webhook() as hook, serving(controllers=frozenset({"gc"})) as served:
         call = served.call
-        await fill(call, hook, 0, stored="v1beta1")
+        await fill(served, hook, 0, stored="v1beta1")
         owners = [
             await call.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}}) for name in "ab"
         ]
@@ -258,7 +260,8 @@ async def test_garbage_collection_works_for_every_storage_version() -> None:
 async def test_storage_versions_survive_a_restart(tmp_path: Path) -> None:
     async with webhook() as hook:
         async with serving(data_dir=tmp_path) as served:
-            await fill(served.call, hook, 1, stored="v1beta1")
+            await fill(served, hook, 0, stored="v1beta1")
+            await served.call.created(path("v1"), gadget("g-0000", 0))
         before = len(hook.counts)
         async with serving(data_dir=tmp_path) as served:
             assert (await served.call.get(path("v1beta1", "g-0000"))).json["spec"] == {"length": "0"}

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from deltaloop.apiserver import Manifest
 from deltaloop.apiserver.connections import WRITE_PATIENCE
 from deltaloop.apiserver.server import ApiServer
 from deltaloop.testing import eventually
@@ -49,16 +50,15 @@ def _held(server: ApiServer) -> int:
     return server._outgoing.held
 
 
-async def _filled(on: Serving) -> None:
-    for number in range(8):
-        await on.call.created(CONFIG_MAPS, config_map(f"c{number}", {"a": "x" * _SIZE}))
+def _filled(on: Serving) -> None:
+    on.server.load(Manifest("c", number, config_map(f"c{number}", {"a": "x" * _SIZE})) for number in range(8))
 
 
 # On the real clock: the kernel has megabytes on their way, and virtual time would not wait for them.
 @pytest.mark.real_time
 async def test_unread_lists_share_one_copy() -> None:
     async with serving() as on:
-        await _filled(on)
+        _filled(on)
         whole = await on.call.get(CONFIG_MAPS)
         assert whole.headers["Content-Length"] == str(len(whole.body))
         assert len(whole.names) == 8
@@ -71,7 +71,7 @@ async def test_unread_lists_share_one_copy() -> None:
 
 async def test_client_that_reads_nothing_for_a_minute_is_disconnected() -> None:
     async with serving() as on:
-        await _filled(on)
+        _filled(on)
         async with _stalled(on.server, [CONFIG_MAPS]) as (stalled,):
             await asyncio.sleep(WRITE_PATIENCE - 1)
             assert _held(on.server) > 0
@@ -87,7 +87,7 @@ async def test_client_that_reads_nothing_for_a_minute_is_disconnected() -> None:
 @pytest.mark.real_time
 async def test_too_many_distinct_lists_get_retry_after() -> None:
     async with serving() as on:
-        await _filled(on)
+        _filled(on)
         on.server._outgoing._most = 9 * _SIZE
         async with _stalled(on.server, [f"{CONFIG_MAPS}?limit=7"]):
             await eventually(lambda: _held(on.server) > 0)

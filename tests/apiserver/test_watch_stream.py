@@ -21,7 +21,6 @@ from tests.apiserver.serving import (
     CONFIG_MAPS,
     CRDS,
     WIDGETS,
-    Caller,
     Serving,
     Watch,
     config_map,
@@ -284,12 +283,15 @@ async def test_idle_watch_does_not_expire_because_of_another_resource() -> None:
         assert seen(await watch.next())[:2] == ("ADDED", "a")
 
 
+_LARGE = 12
+
+
 async def test_slow_client_uses_bounded_memory_and_gets_expired() -> None:
     async with serving(window=8) as on:
         with await _client_that_does_not_read(on.server.url) as raw:
-            await _write_a_lot(on.call, rounds=40)
+            await _write_a_lot(on)
             received = await _everything(raw)
-    assert received.count(b'"type":"ADDED"') < 40
+    assert received.count(b'"type":"ADDED"') < _LARGE
     assert b'"type":"ERROR"' in received
     assert b"too old resource version" in received
     assert received.endswith(b"0\r\n\r\n")
@@ -298,10 +300,10 @@ async def test_slow_client_uses_bounded_memory_and_gets_expired() -> None:
 async def test_client_that_reads_nothing_for_a_minute_is_disconnected() -> None:
     async with serving() as on:
         with await _client_that_does_not_read(on.server.url) as raw:
-            await _write_a_lot(on.call, rounds=40)
+            await _write_a_lot(on)
             await asyncio.sleep(100)
             received = await _everything(raw)
-    assert received.count(b'"type":"ADDED"') < 40
+    assert received.count(b'"type":"ADDED"') < _LARGE
     assert not received.endswith(b"0\r\n\r\n")  # the stream broke off, it did not end
 
 
@@ -502,7 +504,7 @@ async def test_rendering_error_ends_only_the_failing_watch(
 async def test_disconnect_of_a_slow_client_leaves_no_tasks() -> None:
     async with serving() as on:
         raw = await _client_that_does_not_read(on.server.url)
-        await _write_a_lot(on.call, rounds=40)
+        await _write_a_lot(on)
         # Reset at once, whatever has not been read.
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raw.close()
@@ -534,11 +536,11 @@ async def _everything(raw: socket.socket) -> bytes:
     return bytes(received)
 
 
-async def _write_a_lot(call: Caller, *, rounds: int) -> None:
-    blob = "x" * 200_000
-    for number in range(rounds):
-        await call.created(CONFIG_MAPS, config_map(f"c{number}", {"blob": blob}))
-        await call.delete(f"{CONFIG_MAPS}/c{number}")
+async def _write_a_lot(on: Serving) -> None:
+    """Write more than the kernel buffers, and then more changes than a small window holds."""
+    for number in range(_LARGE + 10):
+        _write_in_one_turn(on, f"c{number}", blob="x" * 700_000 * (number < _LARGE))
+        await asyncio.sleep(0)
 
 
 async def test_client_disconnect_leaves_no_tasks() -> None:

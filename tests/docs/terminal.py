@@ -28,6 +28,7 @@ from pathlib import Path
 
 from tests import warm
 from tests.docs import console
+from tests.nightly import NIGHTLY
 
 RUN = frozenset({"cat", "cd", "curl", "deltaloop", "export", "helm", "kubectl", "pytest"})
 LIMIT = 60.0
@@ -193,11 +194,13 @@ class Terminals:
         )
 
     def _led(self, command: str) -> str:
-        """Return the command with the ports of this page."""
+        """Return the command with the ports of this page, and with few runs by day."""
         metrics, health = f"127.0.0.1:{self._metrics}", f"127.0.0.1:{self._health}"
         ports = f"--metrics-bind-address {metrics} --health-probe-bind-address {health}"
         command = re.sub(r"\bdeltaloop run\b", f"deltaloop run {ports}", command)
         command = re.sub(r"\bdeltaloop why\b", f"deltaloop why --address {health}", command)
+        if not NIGHTLY:
+            command = re.sub(r"--runs \d+", "--runs 4", command)
         command = re.sub(r"\bcurl\b", "curl --fail --silent --show-error", command)
         return command.replace("localhost:8080", metrics).replace("localhost:8081", health)
 

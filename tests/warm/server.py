@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import gc
 import importlib
+import importlib.metadata
 import json
 import os
 import pkgutil
@@ -154,7 +155,9 @@ def warm_up() -> None:
     import deltaloop
 
     modules = [each.name for each in pkgutil.walk_packages(deltaloop.__path__, "deltaloop.")]
-    for module in (*modules, "typer._adapters", "cryptography.x509", "prometheus_client", "encodings.idna"):
+    modules += [each.module for each in importlib.metadata.entry_points(group="pytest11")]
+    used = ("pytest", "hypothesis", "typer._adapters", "cryptography.x509", "prometheus_client", "encodings.idna")
+    for module in (*modules, *used):
         if not module.endswith("__main__"):
             with contextlib.suppress(ImportError):  # of an extra that is not installed
                 importlib.import_module(module)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from deltaloop.workqueue import RateLimitingQueue
-from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED
+from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Ending
 from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.slots import Slots
 
@@ -29,6 +29,10 @@ class Program:
     async def work(self) -> None:
         self.taken.append(self.slots.take())
 
+    def finish(self, run: Run[str], ending: Ending) -> None:
+        if self.slots.end(run, ending):
+            self.start()
+
     @property
     def items(self) -> list[str]:
         return [run.item for run in self.taken if run is not None]
@@ -46,7 +50,7 @@ async def test_task_is_started_for_each_item_while_slots_are_free() -> None:
     assert program.items == ["before", "a"]
     first = program.taken[0]
     assert first is not None
-    program.slots.end(first, SUCCEEDED)
+    program.finish(first, SUCCEEDED)
     await asyncio.sleep(0)
     assert program.items == ["before", "a", "b"]
 
@@ -59,7 +63,7 @@ async def test_item_added_during_its_run_gets_slot_of_run() -> None:
     queue.add("a")
     [run] = program.taken
     assert run is not None
-    program.slots.end(run, SUCCEEDED)
+    program.finish(run, SUCCEEDED)
     await asyncio.sleep(0)
     assert program.items == ["a", "a"]
     assert queue.statistics().processing == 1
@@ -94,7 +98,7 @@ async def test_closed_slots_leave_items_in_queue() -> None:
     await asyncio.sleep(0)
     run = program.taken[0]
     assert run is not None
-    program.slots.end(run, INTERRUPTED)
+    program.finish(run, INTERRUPTED)
     queue.add("c")
     await asyncio.sleep(0)
     assert program.items == ["a"], "the task of b was started and takes nothing"
@@ -111,5 +115,5 @@ async def test_slots_report_end_of_queue() -> None:
     await asyncio.sleep(0)
     run = program.taken[0]
     assert run is not None
-    program.slots.end(run, SUCCEEDED)
+    program.finish(run, SUCCEEDED)
     assert program.ended

@@ -475,7 +475,7 @@ class Informer(Generic[T_co]):
 
 
 def _is_news(notification: Notification[Resource]) -> bool:
-    return not (isinstance(notification, UpdateNotification) and notification.is_unchanged)
+    return type(notification) is not UpdateNotification or not notification.is_unchanged
 
 
 def new_indexer_informer(

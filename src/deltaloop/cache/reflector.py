@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final, Protocol, final, runtime_checkable
+from typing import Final, Protocol, TypeAlias, final, runtime_checkable
 
 from msgspec.structs import replace
 
@@ -40,12 +40,14 @@ _EVENTS_PER_TURN: Final = 100
 _OBJECTS_PER_TURN: Final = 250
 _KEYS_TOLD: Final = 10
 _LIMIT_PRECISION: Final = 0.05
-_APPLY: Final = Verdict.APPLY
+_APPLY, _HOLD = Verdict.APPLY, Verdict.HOLD
+_BOOKMARK: Final = EventType.BOOKMARK
 _DELTA_TYPES: Final = {
     EventType.ADDED: DeltaType.ADDED,
     EventType.MODIFIED: DeltaType.UPDATED,
     EventType.DELETED: DeltaType.DELETED,
 }
+Batches: TypeAlias = Callable[[], Awaitable[Sequence[WatchEvent]]]
 _BEFORE_THE_LIST: Final = (ReflectorPhase.LISTING, ReflectorPhase.RECEIVING)
 
 
@@ -325,11 +327,13 @@ class Reflector:
                     core.watch_list_opened(loop.time())
                 else:
                     core.watch_opened(loop.time())
+                batches = events.batch if isinstance(events, BatchStream) else partial(_next_of, events)
+                rest: Sequence[WatchEvent] = ()
                 async with self._looking(loop):
                     if core.phase is ReflectorPhase.RECEIVING:
-                        refusal = await self._receive(events, loop)
+                        refusal, rest = await self._receive(batches, loop)
                     if refusal is None and core.phase is ReflectorPhase.STREAMING:
-                        await self._stream_shard(events, loop)
+                        await self._stream_shard(events, batches, rest, loop)
         except _WentBackError:
             return  # already reported
         except _StoreRefusedError as error:
@@ -419,70 +423,94 @@ class Reflector:
                     self._byte_stream = None
                 self._metrics.watch_ended(seconds=loop.time() - self._began_at, events=self._events)
 
-    async def _receive(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
-        """Read a streamed list until it is complete or the stream ends, and return an error of the store."""
+    async def _receive(
+        self, batches: Batches, loop: asyncio.AbstractEventLoop
+    ) -> tuple[Exception | None, Sequence[WatchEvent]]:
+        """Read a streamed list until it is complete or the stream ends.
+
+        Return an error of the store, and the events that were received with the end of the list.
+        """
         limit = asyncio.timeout_at(self._core.give_up_at)
         try:
             async with limit:
-                outcome = await self._collect(events, loop, limit)
+                outcome, rest = await self._collect(batches, loop, limit)
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise WatchListStalledError("the streamed list made no progress for too long") from error
         if outcome is None:
-            return None
+            return None, ()
         self._metrics.listed(seconds=loop.time() - self._began_at, items=len(outcome.items), streamed=True)
-        return await self._replace_with(outcome)
+        return await self._replace_with(outcome), rest
 
     async def _collect(
-        self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop, limit: asyncio.Timeout
-    ) -> CompleteList | None:
+        self, batches: Batches, loop: asyncio.AbstractEventLoop, limit: asyncio.Timeout
+    ) -> tuple[CompleteList | None, Sequence[WatchEvent]]:
         handled = 0
-        until = self._core.give_up_at
+        core, until = self._core, self._core.give_up_at
         receive, selects = self._receive_object, self._selects
-        async for event in events:
-            is_object = event.type is not EventType.BOOKMARK
-            if is_object and selects is not None and not selects(event.object):
-                outcome: Verdict | CompleteList = self._core.other_shard_event(loop.time())
-            else:
-                if is_object and receive is not None:
-                    event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - releases the received object
-                outcome = self._core.initial_event(event, loop.time())
-            if isinstance(outcome, CompleteList):
-                return outcome
-            if outcome is Verdict.SKIP:
-                self._warn_of_nameless(event)
-            if self._core.give_up_at > until + _LIMIT_PRECISION:  # a timer for each event would be expensive
-                until = self._core.give_up_at
+        while batch := await batches():
+            now = loop.time()
+            for place, event in enumerate(batch, 1):
+                is_object = event.type is not _BOOKMARK
+                if is_object and selects is not None and not selects(event.object):
+                    outcome: Verdict | CompleteList = core.other_shard_event(now)
+                else:
+                    if is_object and receive is not None:
+                        event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - releases the received object
+                    outcome = core.initial_event(event, now)
+                if outcome is _HOLD:
+                    continue
+                if isinstance(outcome, CompleteList):
+                    return outcome, batch[place:]
+                if outcome is Verdict.SKIP:
+                    self._warn_of_nameless(event)
+            if core.give_up_at > until + _LIMIT_PRECISION:  # a timer for each event would be expensive
+                until = core.give_up_at
                 limit.reschedule(until)
-            handled += 1
-            if handled % _EVENTS_PER_TURN == 0:
+            handled += len(batch)
+            if handled >= _EVENTS_PER_TURN:
+                handled = 0
                 await asyncio.sleep(0)
-        return None
+        return None, ()
 
-    async def _stream_shard(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> None:
+    async def _stream_shard(
+        self,
+        events: AsyncIterator[WatchEvent],
+        batches: Batches,
+        rest: Sequence[WatchEvent],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         """Read events until the stream ends or ``change_shard`` is called."""
         if self._selects is None:
-            await self._stream(events, loop)
+            await self._stream(events, batches, rest, loop)
             return
         reading = asyncio.timeout_at(None if self._wanted is None else loop.time())
         try:
             async with reading:
                 self._reading = reading
-                await self._stream(events, loop)
+                await self._stream(events, batches, rest, loop)
         except TimeoutError:
             if not reading.expired():
                 raise
         finally:
             self._reading = None
 
-    async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> None:
-        """Read events until the stream ends. They are handled when they arrive, or by this task if there is no room."""
+    async def _stream(
+        self,
+        events: AsyncIterator[WatchEvent],
+        batches: Batches,
+        batch: Sequence[WatchEvent],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Handle a batch, then read events until the stream ends.
+
+        Events are handled when they arrive, or by this task if there is no room.
+        """
         handled, room = 0, self._room
         is_free = room is None  # None means no limit; otherwise room must be called first
-        next_batch: Callable[[], Awaitable[Sequence[WatchEvent]]] = partial(_next_of, events)
         if isinstance(events, BatchStream):
-            stream, next_batch = events, events.batch
+            stream = events
 
             def arrived() -> bool:
                 if room is not None and (waiting := room()) is not None:
@@ -495,7 +523,7 @@ class Reflector:
                 return len(batch) < _EVENTS_PER_TURN
 
             stream.consume = arrived
-        while batch := await next_batch():
+        while batch := batch or await batches():
             now = loop.time()
             place = 0
             while place < len(batch):
@@ -510,6 +538,7 @@ class Reflector:
                     is_free = until_room is None
                     if until_room is not None:
                         await until_room
+            batch = ()
 
     def _handle_all(self, events: Sequence[WatchEvent], now: float) -> None:
         place = self._handle(events, now)

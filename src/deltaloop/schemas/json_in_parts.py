@@ -13,6 +13,7 @@ from deltaloop.api.json_values import is_list, is_mapping, type_of
 
 PART: Final = 8_000
 _RUN: Final = 16_000
+_MOST_LEVELS: Final = 1000
 _DECODED_AT_ONCE: Final = 128 * 1024  # bytes
 _UNIT: Final = 64  # characters
 _COUNTED: Final = frozenset({dict, list, str})
@@ -40,7 +41,10 @@ _BYTE: Final = re.compile(r"\(byte (\d+)\)")
 
 
 def decode_in_parts(content: bytes | str) -> Any:
-    """Decode JSON, members of a large object and items of a large list in groups; raises DecodeError."""
+    """Decode JSON, members of a large object and items of a large list in groups.
+
+    Raises DecodeError, or RecursionError for too many levels.
+    """
     if len(content) <= _DECODED_AT_ONCE:
         return _decode(content)
     parts = _Parts(content.encode() if isinstance(content, str) else content)
@@ -139,6 +143,8 @@ class _Parts:
             self._ended(at)
         else:
             self._open.append(value)
+            if len(self._open) > _MOST_LEVELS:
+                raise RecursionError  # like the decoder for shorter texts
             self._before, self._at = b"", at + 1
         return True
 

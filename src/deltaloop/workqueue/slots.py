@@ -72,16 +72,24 @@ class Slots(Generic[K]):
             self.asleep += 1
         return run
 
-    def end(self, run: Run[K], ending: Ending) -> None:
-        """End the run of a task, and free its slot."""
+    def end(self, run: Run[K], ending: Ending) -> bool:
+        """End the run of a task. Return whether the task must call ``take`` again or start a task that does.
+
+        Otherwise the slot is free.
+        """
         try:
             self._queue._finish(run, ending)  # noqa: SLF001 - same
-        finally:
-            if not self.closed and not self.paused and self._woken < len(self._queue._core.line):  # noqa: SLF001 - same
-                self._woken += 1
-                self._start()
-            elif not self.closed:
+        except BaseException:
+            if not self.closed:
                 self.asleep += 1
+                self._queue._serve()  # noqa: SLF001 - same
+            raise
+        if not self.closed and not self.paused and self._woken < len(self._queue._core.line):  # noqa: SLF001 - same
+            self._woken += 1
+            return True
+        if not self.closed:
+            self.asleep += 1
+        return False
 
     def give_back(self, run: Run[K], ending: Ending) -> None:
         """End the run of a task that keeps its slot, if it has not ended before."""

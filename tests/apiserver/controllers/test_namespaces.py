@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from deltaloop.apiserver import Manifest
 from tests.apiserver.serving import config_map, serving
 
 X = "/api/v1/namespaces/x"
@@ -55,9 +56,9 @@ async def test_deletions_per_event_loop_iteration_are_bounded(count: int, size: 
     async with serving(controllers=CLEAN) as on:
         for name in ("x", "y"):
             await on.call.created("/api/v1/namespaces", {"metadata": {"name": name}})
-            for number in range(count):
-                made = config_map(f"a{number}", {"a": "b" * size}, finalizers=["example.com/hold"])
-                await on.call.created(f"/api/v1/namespaces/{name}/configmaps", made)
+            metadata = {"finalizers": ["example.com/hold"], "namespace": name}
+            made = (config_map(f"a{number}", {"a": "b" * size}, **metadata) for number in range(count))
+            on.server.load(Manifest("a", number, each) for number, each in enumerate(made))
         revisions = [on.server.revision]
         deletions = [asyncio.create_task(on.call.delete(f"/api/v1/namespaces/{name}")) for name in ("x", "y")]
         while on.server.revision < revisions[0] + 2 * count + 2:

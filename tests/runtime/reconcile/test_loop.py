@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -89,6 +90,27 @@ async def test_unusual_failure_does_not_affect_other_keys() -> None:
         assert done == ["fine"]
         await asyncio.sleep(1.0)
         assert sorted(done) == ["cancels-itself", "fine", "group", "lets-one-out"]
+
+
+async def test_long_queue_shares_tasks_but_not_context_variables() -> None:
+    changed: ContextVar[str] = ContextVar("changed", default="")
+    seen: list[str] = []
+    tasks: list[object] = []  # kept, so that no two tasks have the same identity
+
+    @controller("v1/ConfigMap", workers=1, predicates=ONLY_MINE)
+    async def reconcile(request: Request, _: Context) -> None:
+        seen.append(changed.get())
+        tasks.append(asyncio.current_task())
+        if request.name >= "b":
+            changed.set(request.name)
+
+    async with world() as w:
+        for name in [f"{letter}{number}" for letter in "ab" for number in range(5)]:
+            await w.put(name)
+        async with w.running(reconcile):
+            await asyncio.sleep(1.0)
+    assert seen == [""] * 10
+    assert len(set(tasks)) == 5, "one for the first six keys, and one for each key after a change"
 
 
 async def test_timeout_cancels_counts_and_retries() -> None:

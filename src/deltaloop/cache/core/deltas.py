@@ -156,7 +156,7 @@ def deletion_handling_key(obj: object) -> str:
 
     Source: client-go tools/cache/controller.go, ``DeletionHandlingMetaNamespaceKeyFunc``.
     """
-    if isinstance(obj, Resource) and obj.name:  # fast path for the usual case
+    if type(obj) is Resource and obj.name:  # usual
         return obj.key
     if isinstance(obj, DeletedFinalStateUnknown):
         return cast("DeletedFinalStateUnknown[object]", obj).key

@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, final
 
 import msgspec
 
+from deltaloop.api.json_values import type_of
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType, KeyedDeltas, with_keys
 from deltaloop.cache.errors import TransactionError
 
@@ -127,11 +128,11 @@ def _is_plain_deletion(delta: Delta[M]) -> bool:
 
 
 def notification_of(delta: Delta[M], old: M | None, *, is_in_initial_list: bool) -> Notification[M]:
-    obj, delta_type = delta.object, delta.type
-    if isinstance(obj, DeletedFinalStateUnknown):
-        return DeleteNotification(obj.obj, final_state_known=False)
+    obj: Any = delta.object
+    delta_type = delta.type
     if delta_type is _DELETED:
-        return DeleteNotification(obj)
+        is_tombstone = type_of(obj) is DeletedFinalStateUnknown
+        return DeleteNotification(obj.obj, final_state_known=False) if is_tombstone else DeleteNotification(obj)
     if old is None:
         return AddNotification(obj, is_in_initial_list)
     return UpdateNotification(old, obj, delta_type is _REPLACED and _is_same_state(old, obj))

@@ -12,8 +12,9 @@ Source: client-go tools/cache/the_real_fifo.go (``ReplacedAllInfo``), which does
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from typing import Generic, Protocol, TypeVar, final
+from typing import Any, Generic, Protocol, TypeVar, final
 
+from deltaloop.api.json_values import type_of
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, WholeList
 from deltaloop.cache.core.process_deltas import Notification, Versioned, notification_of
 from deltaloop.cache.core.real_fifo import TURN
@@ -55,14 +56,14 @@ class ListProcessing(Generic[M]):
         """Build the new state, and yield after every ``TURN`` objects."""
         key_of, put, keep = self._store.key_of, self._replacement.put, self._keyed.append
         for place, delta in enumerate(self._deltas):
-            obj = delta.object
+            obj: Any = delta.object
             try:
-                key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else key_of(obj)
+                key = obj.key if type_of(obj) is DeletedFinalStateUnknown else key_of(obj)
             except Exception as error:  # noqa: BLE001 - a key function may raise any exception; reported at the end
                 self._failures[place] = error
                 continue
             keep((key, delta))
-            if not isinstance(obj, DeletedFinalStateUnknown):
+            if type_of(obj) is not DeletedFinalStateUnknown:
                 put(key, obj)
             if place % TURN == TURN - 1:
                 yield

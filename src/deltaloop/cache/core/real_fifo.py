@@ -22,10 +22,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
-from typing import Final, Generic, TypeVar, cast, final
+from typing import Any, Final, Generic, TypeVar, cast, final
 
 import msgspec
 
+from deltaloop.api.json_values import type_of
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import (
     NOTHING_UNREAD,
@@ -137,8 +138,9 @@ class InOrderQueue(Generic[V]):
         """Write several changes, each with its version. If a write raises, the earlier changes stay queued."""
         key_func, transform, append = self._key_func, self._transform, self.entries.append
         by_name = key_func is deletion_handling_key
+        obj: Any
         for delta_type, obj, version in changes:
-            key = obj.key if by_name and isinstance(obj, Resource) and obj.name else key_func(obj)
+            key = obj.key if by_name and type_of(obj) is Resource and obj.name else key_func(obj)
             kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
             self._populated = True
             append(_Entry(key, Delta(delta_type, kept), version))
@@ -153,8 +155,10 @@ class InOrderQueue(Generic[V]):
         """Prepare a list in batches: yield None after every ``TURN`` objects, and finally the list."""
         listed: dict[str, Delta[V]] = {}
         key_func, transform, replaced = self._key_func, self._transform, DeltaType.REPLACED
+        by_name = key_func is deletion_handling_key
+        obj: Any
         for place, obj in enumerate(objects, 1):
-            key = key_func(obj)
+            key = obj.key if by_name and type_of(obj) is Resource and obj.name else key_func(obj)
             kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
             listed[key] = Delta(replaced, kept)
             if place % TURN == 0:

@@ -19,10 +19,11 @@ Source: client-go tools/cache/thread_safe_store.go (``storeIndex``, ``threadSafe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Generic, TypeAlias, TypeVar, cast, final
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast, final
 
 import msgspec
 
+from deltaloop.api.json_values import type_of
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 
 V = TypeVar("V")
@@ -101,9 +102,9 @@ class StoreIndex(Generic[V]):
     def update(self, key: str, obj: V) -> list[IndexFailure]:
         """Replace the values of a key with those of ``obj``."""
         failures: list[IndexFailure] = []
-        evaluated = [
-            (name, self._evaluate(name, function, key, obj, failures)) for name, function in self._functions.items()
-        ]
+        evaluated: tuple[tuple[str, tuple[str, ...]], ...] = ()
+        for name in self._functions:
+            evaluated += ((name, self._evaluate(name, self._functions[name], key, obj, failures)),)
         for name, values in evaluated:
             self._file(name, key, values)
         return failures
@@ -163,7 +164,10 @@ class StoreIndex(Generic[V]):
         self, name: str, function: IndexFunc[V], key: str, obj: V, failures: list[IndexFailure]
     ) -> tuple[str, ...]:
         try:
-            values = _strings_of(function(obj))
+            found: Any = function(obj)
+            if type_of(found) is list and len(found) == 1 and type_of(value := found[0]) is str:  # usual
+                return self._singles[value] if value in self._singles else self._singles.setdefault(value, (value,))
+            values = _strings_of(found)
         except Exception as error:  # noqa: BLE001 - an index function may raise any exception; reported with its key
             failures.append(IndexFailure(name, key, error))
             return ()
@@ -171,7 +175,7 @@ class StoreIndex(Generic[V]):
 
     def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
         filed, sets = self._values[name], self._sets[name]
-        before = filed.get(key, ())
+        before = filed[key] if key in filed else ()  # noqa: SIM401 - avoids a call
         if before == values:
             return
         for value in before:
@@ -181,7 +185,9 @@ class StoreIndex(Generic[V]):
                 del sets[value]
                 self._singles.pop(value, None)
         for value in values:
-            sets.setdefault(value, set()).add(key)
+            if value not in sets:
+                sets[value] = set()
+            sets[value].add(key)
         if values:
             filed[key] = values
         else:

@@ -31,8 +31,6 @@ SILENT_AFTER: Final = 75.0
 """Seconds without a byte. A server sends a bookmark each minute."""
 LEASE_PART: Final = 0.5
 """Part of the renew deadline without a renewal. With the defaults, two attempts have failed."""
-RANGE_AFTER: Final = 30.0
-"""Seconds of a range without an owner: twice the default lease duration."""
 BACKLOG: Final = 100
 """Waiting keys of a growing queue. Smaller queues are empty within seconds."""
 GROWTH: Final = 1.2
@@ -218,9 +216,9 @@ class BlockedLoop(_State, frozen=True):
 
 @final
 class RangeSeen(_State, frozen=True):
-    """A shard range without an owner; ``part`` is its part of the hash space."""
+    """A shard range of a program that has had no owner for too long; ``part`` is its part of the hash space."""
 
-    controller: str
+    program: str
     range: str
     part: float
     seconds: float
@@ -285,17 +283,17 @@ def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
             remedy="Check the connection to the API server and the permission to update the Lease.",
             seconds=lease.age,
         )
-    for each in state.ranges:
-        if each.seconds >= RANGE_AFTER:
-            yield Diagnosis(
-                kind=DiagnosisKind.RANGE_WITHOUT_OWNER,
-                stuck=True,
-                subject=f"{each.controller} range {each.range}",
-                cause=f"no replica owns this range, {each.part:.1%} of the keys",
-                remedy="Check that replicas are ready, and that their Leases and the shard map can be written.",
-                seconds=each.seconds,
-                controller=each.controller,
-            )
+    for ranges in _grouped(state.ranges, lambda each: each.program):
+        first, more = ranges[0], f" and {len(ranges) - 1} more" if len(ranges) > 1 else ""
+        yield Diagnosis(
+            kind=DiagnosisKind.RANGE_WITHOUT_OWNER,
+            stuck=True,
+            subject=f"{first.program} range {first.range}{more}",
+            cause=f"no replica owns {sum(each.part for each in ranges):.1%} of the hash space",
+            remedy="Check that replicas are ready, and that their Leases and the shard map can be written.",
+            seconds=max(each.seconds for each in ranges),
+            count=len(ranges),
+        )
     for webhook in state.webhooks:
         yield Diagnosis(
             kind=DiagnosisKind.WEBHOOK,

@@ -1,8 +1,9 @@
 """Work queue and workers of one controller.
 
 When a key is queued and a worker is free, a new task takes the key, runs the reconcile function, and applies the
-resulting decision to the key. A reconcile is told to stop after its timeout, when leadership is lost or the program
-ends. Its key is then requeued without counting a failure.
+resulting decision to the key. While more keys wait, the task can take up to 16, if no reconcile has changed it. A
+reconcile is told to stop after its timeout, when leadership is lost or the program ends. Its key is then requeued
+without counting a failure.
 """
 
 from __future__ import annotations
@@ -70,15 +71,19 @@ if TYPE_CHECKING:
     from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
+_KEYS_OF_TASK: Final = 16
+_LONGEST_TASK: Final = 0.002
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError, RangeNotOwnedError)
 
 
 @final
 class _Worker(msgspec.Struct, eq=False):
-    """Worker, which runs one reconcile in its task."""
+    """Worker, which runs one reconcile in its task, and more if the queue is long."""
 
     task: asyncio.Task[None] = None  # type: ignore[assignment]  # set when it is started
+    began_at: float | None = None  # end of the first reconcile
+    keys: int = 0
 
 
 @final
@@ -135,6 +140,7 @@ class ReconcileLoop:
                 declared: value for declared, value in (lifespans or {}).items() if declared is controller.lifespan
             },
             remember=self._memory_of,
+            share=share,
         )
         self._views = views
         self._attribution = attribution
@@ -306,44 +312,49 @@ class ReconcileLoop:
         self._workers[task] = None
 
     async def _work(self, worker: _Worker) -> None:
-        """Take a key and reconcile it in this task, which isolates changes to the task from other reconciles."""
-        slots = self._slots
+        """Reconcile one key in this task, which isolates changes to the task from other reconciles.
+
+        If the queue is long and the task is unchanged, reconcile a few more.
+        """
+        slots, share = self._slots, self.share
         assert slots is not None
-        taken = slots.take() if self.share is None else self._take_own(slots, self.share)
         try:
-            if taken is None:
-                return
-            ending: Ending = INTERRUPTED
-            try:
-                triggers = self._attribution.labelled(taken.triggers.kept, controller=self.controller.name)
-                hot = self._observer.hot
-                if hot is not None and taken.item in hot.watched:
-                    delay = await self._before_hot(taken.item, triggers)
-                    if delay is not None:
-                        ending = Interrupted(delay)
-                        return
-                run = self._begin(taken, triggers, worker.task)
-                returned, ended = None, None
+            while (taken := slots.take() if share is None else self._take_own(slots, share)) is not None:
+                ending: Ending = INTERRUPTED
+                variables: contextvars.Context | None = None
                 try:
+                    triggers = self._attribution.labelled(taken.triggers.kept, controller=self.controller.name)
+                    hot = self._observer.hot
+                    if hot is not None and taken.item in hot.watched:
+                        delay = await self._before_hot(taken.item, triggers)
+                        if delay is not None:
+                            ending = Interrupted(delay)
+                            return
+                    run = self._begin(taken, triggers, worker.task)
+                    variables = contextvars.copy_context()
+                    returned, ended = None, None
                     try:
-                        if self._function is None:
-                            ended = await self._steps(run)
-                        else:
-                            returned = await self._function(run.context.request, run.context)
-                    except Exception as error:  # noqa: BLE001 - the table of outcomes decides what becomes of it
-                        ended = await run.raised(error)
-                    if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
-                        ended = await run.returned(self.controller.function, returned)
-                except asyncio.CancelledError:
-                    ended = self._cancelled(run)
-                except BaseException as error:
-                    self._free(run, error)
-                    raise
-                ending = self._finish(run, ended)
-            except Exception as error:  # noqa: BLE001 - the queue logs it and tries the key again
-                ending = Failed(error)
-            finally:
-                slots.end(taken, ending)
+                        try:
+                            if self._function is None:
+                                ended = await self._steps(run)
+                            else:
+                                returned = await self._function(run.context.request, run.context)
+                        except Exception as error:  # noqa: BLE001 - the table of outcomes decides what becomes of it
+                            ended = await run.raised(error)
+                        if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
+                            ended = await run.returned(self.controller.function, returned)
+                    except asyncio.CancelledError:
+                        ended = self._cancelled(run)
+                    except BaseException as error:
+                        self._free(run, error)
+                        raise
+                    ending = self._finish(run, ended)
+                except Exception as error:  # noqa: BLE001 - the queue logs it and tries the key again
+                    ending = Failed(error)
+                finally:
+                    goes_on = self._end_run(slots, taken, ending, worker, variables)
+                if not goes_on:
+                    return
         except asyncio.CancelledError:
             pass  # canceled before the reconcile began
         except BaseException as error:  # noqa: BLE001 - fatal for the program, raised again in ``run``
@@ -353,12 +364,36 @@ class ReconcileLoop:
             if slots.closed and not self._workers:
                 _wake(self._end)
 
+    def _end_run(
+        self,
+        slots: Slots[str],
+        taken: Run[str],
+        ending: Ending,
+        worker: _Worker,
+        variables: contextvars.Context | None,
+    ) -> bool:
+        """End a run, and return whether its task must reconcile another key. Otherwise start a task for that key."""
+        if not slots.end(taken, ending):
+            return False
+        if worker.began_at is None:
+            worker.began_at = self._clock()
+        worker.keys += 1
+        if (
+            ending is SUCCEEDED
+            and worker.keys < _KEYS_OF_TASK
+            and self._clock() - worker.began_at < _LONGEST_TASK
+            and not worker.task.cancelling()
+            and contextvars.copy_context() == variables
+        ):
+            return True
+        self._start()
+        return False
+
     def _take_own(self, slots: Slots[str], share: Share) -> Run[str] | None:
-        taken = slots.take()
-        if taken is None or share.owns(taken.item):
-            return taken
-        slots.end(taken, SUCCEEDED)  # the owner queues the key itself
-        return None
+        while (taken := slots.take()) is not None and not share.owns(taken.item):
+            if not slots.end(taken, SUCCEEDED):  # the owner queues the key itself
+                return None
+        return taken
 
     def _call(self, run: Execution) -> Awaitable[Returned | Raised]:
         return run.call(self.controller.function)
@@ -521,7 +556,10 @@ class ReconcileLoop:
 
     def _about(self, run: Execution) -> dict[str, object]:
         reason = "" if run.reason is None else run.reason.value
-        return {"controller": self.controller.name, "key": run.key, "reconcile": run.number, "reason": reason}
+        about: dict[str, object] = {"controller": self.controller.name, "key": run.key, "reconcile": run.number}
+        if self.share is not None:
+            about["range"] = self.share.range_name(run.key)
+        return {**about, "reason": reason}
 
     # -- ends
 

@@ -86,7 +86,8 @@ _INTERNAL_ERROR_QUIET: Final = 60.0
 _PROBE_PERIOD: Final = 60.0
 _BOUND_AFTER: Final = 5.0
 # Module variables, because access to an enum member costs as much as a call, and this runs for each event.
-_STREAMING, _BOOKMARK, _APPLY = ReflectorPhase.STREAMING, EventType.BOOKMARK, Verdict.APPLY
+_STREAMING, _RECEIVING = ReflectorPhase.STREAMING, ReflectorPhase.RECEIVING
+_BOOKMARK, _APPLY = EventType.BOOKMARK, Verdict.APPLY
 
 
 @final
@@ -252,9 +253,10 @@ class ReflectorMachine:
         self._look_at = now + _BOUND_AFTER
 
     def initial_event(self, event: WatchEvent, now: float) -> Verdict | CompleteList:
-        self._expect("initial_event")
+        if self.phase is not _RECEIVING:
+            self._expect("initial_event")
         self._counts.saw_bytes(now)
-        if event.ends_initial_events:
+        if event.type is _BOOKMARK and event.ends_initial_events:
             return self._end_of_initial_events(event, now)
         verdict = self._initial.take(event)
         if not self._initial.is_through:
