@@ -14,10 +14,12 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.apiserver.embedding import CLUSTER_CONTROLLERS
+from deltaloop.apiserver.embedding import CLUSTER_CONTROLLERS, manifests_of
+from deltaloop.client.connecting import load_config
 from deltaloop.errors import PlanError
 from deltaloop.planning import Plan
 from deltaloop.planning.cluster import ListOnlyTransport, cluster_objects
+from deltaloop.planning.dry_run import dry_runs
 from deltaloop.planning.plans import file_snapshot, version_of
 from deltaloop.planning.run import run_plan
 from deltaloop.planning.snapshot_file import without_secret_values, write_snapshot
@@ -239,3 +241,27 @@ async def test_missing_permission_names_kind_and_role() -> None:
                 async for _ in cluster_objects(client, (running.reconcile,), ()):
                     pass
     assert raised.value.place == "namespaces"
+
+
+def test_server_dry_run_shows_rejections_and_changes_of_server(taken: Taken) -> None:
+    version = version_of("shops", None, (shops(lambda shop: [deployment(shop, tier="web"), secret(shop, "new one")]),))
+    outcome = run_plan(version, file_snapshot(taken.file), keep_requests=True)
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["secrets"]}]
+    deny = {**POLICY, "metadata": {"name": "no-secrets"}}
+    deny["spec"] = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "false"}]}
+    binding = {**BINDING, "metadata": {"name": "no-secrets"}}
+    binding["spec"] = {"policyName": "no-secrets", "validationActions": ["Deny"]}
+
+    async def live() -> tuple[list[tuple[str, str]], bool]:
+        snapshot = file_snapshot(taken.file)
+        async with ApiServer(snapshot.options(), begins_with=snapshot.state) as server:
+            server.load(manifests_of([deny, binding], source="test"))
+            config, before = load_config(kubeconfig=server.kubeconfig()), server.revision
+            kinds = ("secrets", "deployments.apps")
+            found = [each async for each in dry_runs(config, outcome.first_writes, lambda _, __: None)]
+            touched = any(server.has_changed(kind, after=before) for kind in kinds)
+            return [(each.reason, each.subject) for each in found], touched
+
+    problems, touched = run_virtual(live(), network=MemoryNetwork())
+    assert problems == [("dry-run", f"PATCH secrets default/{name}-login") for name in NAMES]
+    assert not touched

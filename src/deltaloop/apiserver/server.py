@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("deltaloop.apiserver")
 _STOP_PATIENCE: Final = 5.0
 _NAME: Final = "deltaloop"
+_HTTPS: Final = 443
+"""Port of the server's own Service until it listens."""
 
 
 @final
@@ -347,8 +349,6 @@ class ApiServer:
     def first_objects(self) -> StoreState:
         """Return the initial objects for other servers with the same options, because a copy is faster than creation.
 
-        They include the server's own Service if the options specify a port.
-
         Raises:
             RuntimeError: If the server was already entered.
         """
@@ -356,8 +356,7 @@ class ApiServer:
             raise RuntimeError("first_objects() requires a server that has not run yet")
         self._entered = True
         self._make_first_objects()
-        if self._options.port:
-            self._make_own_service(self._options.port)
+        self._make_own_service(self._options.port or _HTTPS)
         return self._store.state()
 
     def _make_first_objects(self) -> None:

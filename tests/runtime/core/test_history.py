@@ -80,6 +80,7 @@ def test_history_finds_reconciles_of_object_caused_by_it_and_writing_it() -> Non
         "attempt": 1,
         "cleanup": False,
         "result": "success",
+        "decision": "done",
         "error": "",
         "triggers": ["watch update Pod default/p by self, reconcile 1"],
         "triggersDropped": 0,

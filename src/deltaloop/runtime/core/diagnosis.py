@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 MOST_LISTED: Final = 100
 """Number of keys of each list in a snapshot. Queues can contain 100 000."""
+BLOCKED_FOR: Final = 3.0
+"""Seconds of a block that is reported after its end. Imports on a busy machine need less."""
 HELD_AFTER: Final = 60.0
 """Seconds of a reconcile that count as long: twice the default timeout of a request."""
 FAILURES: Final = 3
@@ -31,8 +33,6 @@ SILENT_AFTER: Final = 75.0
 """Seconds without a byte. A server sends a bookmark each minute."""
 LEASE_PART: Final = 0.5
 """Part of the renew deadline without a renewal. With the defaults, two attempts have failed."""
-RANGE_AFTER: Final = 30.0
-"""Seconds of a range without an owner: twice the default lease duration."""
 BACKLOG: Final = 100
 """Waiting keys of a growing queue. Smaller queues are empty within seconds."""
 GROWTH: Final = 1.2
@@ -218,9 +218,9 @@ class BlockedLoop(_State, frozen=True):
 
 @final
 class RangeSeen(_State, frozen=True):
-    """A shard range without an owner; ``part`` is its part of the hash space."""
+    """A shard range of a program that has had no owner for too long; ``part`` is its part of the hash space."""
 
-    controller: str
+    program: str
     range: str
     part: float
     seconds: float
@@ -272,8 +272,9 @@ def diagnoses(state: ProgramState) -> list[Diagnosis]:
 
 
 def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
-    if state.blocked is not None:
-        yield blocked_loop(state.blocked)
+    blocked = state.blocked
+    if blocked is not None and (blocked.ended_ago is None or blocked.seconds >= BLOCKED_FOR):
+        yield _blocked_loop(blocked)
     lease = state.lease
     if lease is not None and lease.age > lease.renew_deadline * LEASE_PART:
         yield Diagnosis(
@@ -285,17 +286,17 @@ def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
             remedy="Check the connection to the API server and the permission to update the Lease.",
             seconds=lease.age,
         )
-    for each in state.ranges:
-        if each.seconds >= RANGE_AFTER:
-            yield Diagnosis(
-                kind=DiagnosisKind.RANGE_WITHOUT_OWNER,
-                stuck=True,
-                subject=f"{each.controller} range {each.range}",
-                cause=f"no replica owns this range, {each.part:.1%} of the keys",
-                remedy="Check that replicas are ready, and that their Leases and the shard map can be written.",
-                seconds=each.seconds,
-                controller=each.controller,
-            )
+    for ranges in _grouped(state.ranges, lambda each: each.program):
+        first, more = ranges[0], f" and {len(ranges) - 1} more" if len(ranges) > 1 else ""
+        yield Diagnosis(
+            kind=DiagnosisKind.RANGE_WITHOUT_OWNER,
+            stuck=True,
+            subject=f"{first.program} range {first.range}{more}",
+            cause=f"no replica owns {sum(each.part for each in ranges):.1%} of the hash space",
+            remedy="Check that replicas are ready, and that their Leases and the shard map can be written.",
+            seconds=max(each.seconds for each in ranges),
+            count=len(ranges),
+        )
     for webhook in state.webhooks:
         yield Diagnosis(
             kind=DiagnosisKind.WEBHOOK,
@@ -328,8 +329,7 @@ def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
         )
 
 
-def blocked_loop(blocked: BlockedLoop) -> Diagnosis:
-    """Return the diagnosis of a call that blocks the event loop."""
+def _blocked_loop(blocked: BlockedLoop) -> Diagnosis:
     ended = "" if blocked.ended_ago is None else f", {blocked.ended_ago:.0f} s ago"
     return Diagnosis(
         kind=DiagnosisKind.BLOCKED_LOOP,

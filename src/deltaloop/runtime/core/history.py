@@ -7,12 +7,13 @@ first. Objects of the latest ``MOST_BYTES`` are kept, and changed fields are com
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from deltaloop.api.references import Trigger
+from deltaloop.runtime.core.outcomes import Action
 from deltaloop.runtime.core.own_writes import OwnWrite
 
 LIMIT: Final = 1000
@@ -41,6 +42,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
     triggers_dropped: int
     writes: tuple[OwnWrite, ...]
     writes_dropped: int
+    action: Action = Action.FORGET
     cleanup: bool = False
 
     def to_dict(self, now: float) -> dict[str, Any]:
@@ -54,6 +56,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
             "attempt": self.attempt,
             "cleanup": self.cleanup,
             "result": self.result,
+            "decision": self.action.value,
             "error": self.error,
             "triggers": [str(trigger) for trigger in self.triggers],
             "triggersDropped": self.triggers_dropped,
@@ -73,7 +76,10 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History:
+    """Latest reconciles of each object; ``on_add`` is called with each reconcile, unless it is None."""
+
     def __init__(self) -> None:
+        self.on_add: Callable[[Reconciled], object] | None = None
         self._keys: dict[tuple[str, str], tuple[Reconciled, ...]] = {}  # idle for longest first
         self._changes: deque[tuple[OwnWrite, int]] = deque()
         self._bytes = 0
@@ -82,6 +88,8 @@ class History:
         return len(self._keys)
 
     def add(self, reconciled: Reconciled) -> None:
+        if self.on_add is not None:
+            self.on_add(reconciled)
         name = (reconciled.controller, reconciled.key)
         keys = self._keys
         if name in keys:

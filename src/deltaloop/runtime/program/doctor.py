@@ -13,6 +13,7 @@ import msgspec
 
 from deltaloop._internal.tracebacks import own_frames
 from deltaloop.api.references import Trigger
+from deltaloop.api.shard_selector import HASH_SPACE
 from deltaloop.cache.core.reflector.reactions import is_refusal
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.errors import describe_error
@@ -45,6 +46,7 @@ from deltaloop.workqueue.core.queue import QueueStatistics
 if TYPE_CHECKING:
     from deltaloop.leaderelection import LeaderElector
     from deltaloop.runtime.program.manager import Manager
+    from deltaloop.sharding import ShardState
     from deltaloop.webhooks import WebhookServer
     from deltaloop.webhooks.core.certificates.targets import WebhookTarget
 
@@ -82,6 +84,7 @@ class Doctor:
         max_staleness: float,
         clock: Callable[[], float],
         began_at: float,
+        shard_state: Callable[[], ShardState | None] = lambda: None,
     ) -> None:
         self._client = client
         self._loops = loops
@@ -94,9 +97,9 @@ class Doctor:
         self._max_staleness = max_staleness
         self._clock = clock
         self._began_at = began_at
+        self._shard_state = shard_state
         self._sample: tuple[float, dict[str, QueueStatistics]] | None = None
         self.actions: bool = False
-        self.ranges: Callable[[], Iterable[RangeSeen]] = tuple
 
     async def document(self) -> dict[str, Any]:
         """Return the JSON form: ``stuck``, ``diagnoses``, and the fields of ``ProgramState`` in camel case."""
@@ -134,7 +137,7 @@ class Doctor:
             caches=tuple(self._cache(informer, now) for informer in self._informers),
             lease=lease,
             blocked=blocked,
-            ranges=tuple(self.ranges()),
+            ranges=_ranges(self._shard_state()),
             webhooks=webhooks,
             requests=RequestsSeen(
                 throttled=sent.throttled, throttled_ago=sent.throttled_ago or 0.0, undiscovered=sent.failed_groups
@@ -180,6 +183,19 @@ class Doctor:
             bookmarks=seen.bookmarks > 0 or seen.streamed_lists > 0,
             stalled_by=informer.stalled_by,
         )
+
+
+def _ranges(state: ShardState | None) -> tuple[RangeSeen, ...]:
+    return tuple(
+        RangeSeen(
+            program=state.name,
+            range=each.name,
+            part=(each.end - each.start) / HASH_SPACE,
+            seconds=each.unowned_for or 0.0,
+        )
+        for each in (() if state is None else state.unowned)
+        if state is not None
+    )
 
 
 def _document(state: ProgramState) -> dict[str, Any]:

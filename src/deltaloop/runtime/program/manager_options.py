@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import final
 
 import msgspec
@@ -44,6 +45,7 @@ class ManagerOptions(Options, frozen=True, kw_only=True):
         metrics: Address of ``/metrics``. None disables it.
         webhooks: Address and options of the webhook server. None disables it.
         informers: Options for all informers.
+        record: File for a trace of all reconciles with causes and writes. None disables it.
         random: Source of numbers in [0, 1) for ``Result.jitter``.
         wall_clock: Clock that returns aware times. Cleanup deadlines start at the server's ``deletionTimestamp``.
     """
@@ -65,6 +67,7 @@ class ManagerOptions(Options, frozen=True, kw_only=True):
     metrics: BindAddress | None = None
     webhooks: WebhookServerOptions | None = None
     informers: InformerOptions = msgspec.field(default_factory=InformerOptions)
+    record: Path | None = None
     random: Callable[[], float] = random.random
     wall_clock: Callable[[], datetime] = utc_now
 

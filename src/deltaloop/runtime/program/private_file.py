@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 _DEVICES: Final = Path("/dev")
 
@@ -17,6 +17,12 @@ def open_to_append(path: Path) -> int:
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     return os.open(path, flags if path.parent == _DEVICES else flags | os.O_NOFOLLOW, 0o600)
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open an empty file for writing, readable only by its owner, or raise OSError like ``open_to_append``."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags if path.parent == _DEVICES else flags | os.O_NOFOLLOW, 0o600), "wb")
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -123,6 +123,7 @@ class Observer:
                 seconds=now - run.started_at,
                 attempt=context.attempts,
                 result=result,
+                action=row.action,
                 error="" if error is None else type(error).__name__,
                 triggers=context.triggers,
                 triggers_dropped=context.triggers_dropped,

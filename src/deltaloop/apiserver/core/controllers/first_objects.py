@@ -23,7 +23,6 @@ from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.writes.apply import apply
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.server_state import ServerState
-from deltaloop.apiserver.core.writes.update import update
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _SERVICE_CIDR: Final = ResourceType[Resource](
@@ -149,7 +148,10 @@ def _keep(
     paths: tuple[tuple[str, ...], ...],
     moments: Moments,
 ) -> None:
-    """Create a missing object in the first namespace, or update the given fields of the existing object."""
+    """Create a missing object in the first namespace, or change the given fields of the existing object.
+
+    A change is neither validated nor admitted, because servers that begin with the objects of others always need one.
+    """
     served = state.registry.resource(kind)
     if served is None or _ensure(state, kind, _NAMESPACE, fields, moments) is not None:
         return
@@ -161,4 +163,4 @@ def _keep(
         for name in outer:
             part = mapping(part[name])
         part[last] = at(fields, *outer, last)
-    update(state.own_write(served, _NAMESPACE, _NAME, moments()), present)
+    state.put(kind, present)
