@@ -89,7 +89,10 @@ EDITS = (
     Edit(
         "broken",
         database=(
-            ("        login = await login_secret", "        raise KeyError(request.name)\n        login = await login_secret"),
+            (
+                "        login = await login_secret",
+                "        raise KeyError(request.name)\n        login = await login_secret",
+            ),
         ),
     ),
 )
