@@ -56,7 +56,7 @@ _SAMPLE: Final = 0.5
 _OLDEST_SAMPLE: Final = 30.0
 _TRIGGERS: Final = 3
 _MOST_DELAYS: Final = 5000
-"""Number of delays that are copied. More would hold the event loop for too long."""
+"""Number of delays that are copied. A million would block the event loop for a second."""
 
 
 async def diagnose(manager: Manager) -> list[Diagnosis]:
@@ -268,7 +268,7 @@ def _failing(loop: ReconcileLoop, now: float) -> tuple[FailingKey, ...]:
     if seen.delayed <= _MOST_DELAYS:
         delays = {delayed.item: delayed.delay for delayed in queue.delayed() if delayed.rate_limited}
     parked = {letter.item for letter in queue.dead_letters()}
-    # A requested retry without an error is no failure.
+    # Result(requeue=True) requests a retry without an error.
     errors = (item for item in loop.failing().items() if item[1].error and item[0] not in parked)
     failing = heapq.nsmallest(MOST_LISTED, errors, key=lambda item: item[1].since)
     return tuple(
