@@ -71,7 +71,7 @@ class Patient(Recorder):
 
 
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_an_informer_cancelled_at_any_turn_has_synced_only_if_its_cache_is_full(kind: QueueKind) -> None:
+async def test_canceled_informer_is_synced_only_with_full_cache(kind: QueueKind) -> None:
     source = FakeSource()
     for number in range(MANY):
         source.put(f"p{number}")
@@ -97,7 +97,7 @@ async def test_an_informer_cancelled_at_any_turn_has_synced_only_if_its_cache_is
     assert {0, MANY} <= sizes
 
 
-async def test_a_handler_cancelled_in_the_middle_of_the_last_object_has_not_synced() -> None:
+async def test_handler_canceled_during_last_object_is_not_synced() -> None:
     source = FakeSource()
     source.put("p0")
     informer = Informer(source, POD, options=STILL)
@@ -124,7 +124,7 @@ class LetsCancellationsOut(Recorder):
         await task
 
 
-async def test_a_handler_that_lets_a_cancellation_of_its_own_out_hears_what_comes_next(
+async def test_handler_that_raises_cancellation_receives_next_notifications(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     source = FakeSource()

@@ -100,7 +100,7 @@ async def test_compressed_cache_equals_the_server(queue: QueueKind, paged: bool)
         assert informer.indexer.get_by_key("default/p001") is informer.lister().find("default/p001")
 
 
-async def test_few_objects_stay_as_they_are_until_there_are_more() -> None:
+async def test_few_objects_are_compressed_only_after_more_arrive() -> None:
     source = filled(31)
     informer = Informer(source, POD, options=STILL.replace(compression="zstd"))
     async with running(informer):
@@ -156,7 +156,7 @@ async def test_dict_typed_and_byte_caches_read_the_same(model: type[Any]) -> Non
 
 
 @pytest.mark.parametrize("compression", ["zstd", None])
-async def test_it_is_compressed_with_all_its_fields_too(compression: Literal["zstd"] | None) -> None:
+async def test_managed_fields_are_kept_with_compression(compression: Literal["zstd"] | None) -> None:
     options = STILL.replace(compression=compression, keep_managed_fields=True)
     source = filled(40)
     informer = Informer(source, POD, options=options)
@@ -167,7 +167,7 @@ async def test_it_is_compressed_with_all_its_fields_too(compression: Literal["zs
         assert kept is (compression is None)
 
 
-async def test_the_log_says_when_it_is_compressed(caplog: pytest.LogCaptureFixture) -> None:
+async def test_start_of_compression_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     informer = Informer(filled(40), POD, options=STILL.replace(compression="zstd"))
     with caplog.at_level(logging.INFO, "deltaloop.cache"):
         async with running(informer):
@@ -176,7 +176,7 @@ async def test_the_log_says_when_it_is_compressed(caplog: pytest.LogCaptureFixtu
     assert (record.__dict__["samples"], record.__dict__["dictionary"]) == (40, True)
 
 
-async def test_the_dictionary_is_made_of_the_whole_first_list(caplog: pytest.LogCaptureFixture) -> None:
+async def test_dictionary_is_trained_with_complete_first_list(caplog: pytest.LogCaptureFixture) -> None:
     source = filled(100)
     source.serves_from_cache, source.list_delay = False, 1.0
     reflector = ReflectorOptions(page_size=40, watch_list=False, detect_restore=False)
@@ -187,7 +187,7 @@ async def test_the_dictionary_is_made_of_the_whole_first_list(caplog: pytest.Log
     assert [vars(each)["samples"] for each in caplog.records if each.message == "compressing cache"] == [100]
 
 
-async def test_stopped_while_it_waits_for_the_first_list_it_waits_for_the_end_of_that() -> None:
+async def test_stopping_compression_waits_for_end_of_sync_task() -> None:
     ended: list[float] = []
 
     async def wait_for_sync() -> None:
@@ -207,7 +207,7 @@ async def test_stopped_while_it_waits_for_the_first_list_it_waits_for_the_end_of
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_stopped_before_and_during_training_it_leaves_nothing_behind() -> None:
+async def test_stopping_before_or_during_training_leaves_no_tasks() -> None:
     few, many = filled(3), filled(40)
     for source in (few, many):
         informer = Informer(source, POD, options=STILL.replace(compression="zstd"))
@@ -216,7 +216,7 @@ async def test_stopped_before_and_during_training_it_leaves_nothing_behind() -> 
         assert len(informer.indexer) == len(source.objects)
 
 
-async def test_by_factory_for_all_kinds_or_for_one() -> None:
+async def test_factory_compresses_all_kinds_or_one() -> None:
     factory = InformerFactory(FakeClient())
     plain = factory.informer(POD)
     small = factory.informer(POD, compression="zstd")
@@ -260,7 +260,7 @@ def test_codec_decompresses_its_output() -> None:
     assert len(codec._idle) == len(alone._idle) == 1, "who reads alone makes one context for all"
 
 
-def test_what_nothing_can_be_learned_from_is_compressed_without_a_dictionary() -> None:
+def test_samples_without_patterns_are_compressed_without_dictionary() -> None:
     codec = train([b'{"metadata":{"name":"a"}}'] * 3, ZstdOptions())
     assert not codec.has_dictionary
     data = codec.compress(SAMPLES[0])
@@ -269,7 +269,7 @@ def test_what_nothing_can_be_learned_from_is_compressed_without_a_dictionary() -
     assert repr(codec) == "<ZstdCodec without dictionary>"
 
 
-def test_damage_and_a_wrong_dictionary_are_clear_errors() -> None:
+def test_damaged_data_and_wrong_dictionary_raise_clear_errors() -> None:
     codec = train(SAMPLES, ZstdOptions())
     data = codec.compress(SAMPLES[0])
     assert data is not None
@@ -282,7 +282,7 @@ def test_damage_and_a_wrong_dictionary_are_clear_errors() -> None:
     assert codec.decompress(data) == SAMPLES[0]
 
 
-def test_the_level_and_the_size_of_the_dictionary_are_as_asked() -> None:
+def test_level_and_dictionary_size_options_are_applied() -> None:
     words = b"{" + b",".join(b'"w%d":"%d %d"' % (each, each * each, each % 7) for each in range(700)) + b"}"
     for dictionary in (b"", zstandard.train_dictionary(4096, [*SAMPLES], k=512, d=8, f=16, accel=1).as_bytes()):
         sizes = [len(ZstdCodec(dictionary, level=level).compress(words) or b"") for level in (1, 9)]
@@ -297,7 +297,7 @@ def test_the_level_and_the_size_of_the_dictionary_are_as_asked() -> None:
         assert most / 2 < len(codec._dictionary.as_bytes()) <= most
 
 
-def test_an_object_is_compressed_only_if_that_saves_more_than_it_costs() -> None:
+def test_object_is_compressed_only_if_it_saves_enough_bytes() -> None:
     codec = ZstdCodec(b"", level=1)
     compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
     seen: set[int] = set()
@@ -309,7 +309,7 @@ def test_an_object_is_compressed_only_if_that_saves_more_than_it_costs() -> None
     assert {64, 65} <= seen
 
 
-async def test_compressions_say_how_far_they_are_and_leave_nothing_running() -> None:
+async def test_compression_repr_shows_progress_and_no_task_remains() -> None:
     assert CacheCompression.of(None, "pods") is None
     compression = CacheCompression.of("zstd", "pods")
     assert repr(compression) == "<CacheCompression of pods: Collecting, None>"
@@ -325,7 +325,7 @@ async def test_compressions_say_how_far_they_are_and_leave_nothing_running() -> 
     assert asyncio.all_tasks() == before
 
 
-def test_many_threads_read_at_once() -> None:
+def test_many_threads_can_decompress_concurrently() -> None:
     codec = train(SAMPLES, ZstdOptions())
     packed = [(raw, codec.compress(raw) or b"") for raw in SAMPLES]
     wrong: list[bytes] = []
@@ -384,5 +384,5 @@ HISTORY: list[Step] = [
 ]
 
 
-def test_the_machine_catches_bytes_that_belong_to_another_object() -> None:
+def test_model_finds_mixed_up_compressed_objects() -> None:
     show_the_bug(with_compression(CacheCompression), with_compression(MixesObjects), HISTORY)

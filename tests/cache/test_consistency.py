@@ -23,7 +23,7 @@ from tests.cache.test_informer import STILL, running, settle
 from tests.cache.test_informer_features import Slow
 
 
-def test_what_is_compared() -> None:
+def test_consistency_report_lists_differences() -> None:
     cached = state_of([pod("same", 1), pod("left over", 1), pod("changed", 1), pod("remade", 1, uid="x")])
     served = state_of([pod("same", 1), pod("missing", 1), pod("changed", 2), pod("remade", 1, uid="y")])
     report = compare(cached, served, resource_version="9")
@@ -40,7 +40,7 @@ def test_what_is_compared() -> None:
         assert not ConsistencyReport(resource_version="9", **{**nothing, difference: ("default/a",)}).is_consistent
 
 
-async def test_a_cache_that_lost_an_event_is_found(caplog: pytest.LogCaptureFixture) -> None:
+async def test_lost_event_is_found_by_consistency_check(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     for number in range(3):
         source.put(f"p{number}")
@@ -76,7 +76,7 @@ async def test_comparison_waits_for_an_empty_queue() -> None:
 
 
 @pytest.mark.parametrize("kind", list(QueueKind))
-async def test_a_list_that_is_still_told_is_not_compared_at_the_version_before_it(kind: QueueKind) -> None:
+async def test_consistency_check_waits_for_list_in_delivery(kind: QueueKind) -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL.replace(queue=kind))
@@ -97,7 +97,7 @@ async def test_a_list_that_is_still_told_is_not_compared_at_the_version_before_i
     assert report.is_consistent
 
 
-async def test_an_informer_that_stopped_before_it_synced_has_nothing_to_compare() -> None:
+async def test_consistency_check_of_stopped_unsynced_informer_raises_error() -> None:
     source = FakeSource()
     source.list_faults.extend([api_error(500)] * 100)
     informer = Informer(source, POD, options=STILL)
@@ -110,7 +110,7 @@ async def test_an_informer_that_stopped_before_it_synced_has_nothing_to_compare(
     await asyncio.wait([task])
 
 
-async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_consistency_check_is_off_by_default_and_repeatable(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL.replace(consistency_period=100.0))
@@ -136,7 +136,7 @@ async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pyte
 
 
 @pytest.mark.parametrize("period", [0.5, 3.0])
-async def test_any_period_is_kept_whatever_a_comparison_comes_to(period: float) -> None:
+async def test_consistency_period_is_independent_of_results(period: float) -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL.replace(consistency_period=period))
@@ -160,7 +160,7 @@ async def test_a_long_list_is_compared_page_by_page_at_one_version() -> None:
     assert asked == [(str(source.version), 500), ("continue", 500), ("continue", 500)]
 
 
-async def test_a_list_that_never_ends_is_no_finding() -> None:
+async def test_endless_list_is_not_inconsistency() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL.replace(consistency_period=10.0))
     async with running(informer):

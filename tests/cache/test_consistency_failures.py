@@ -13,7 +13,7 @@ from deltaloop.cache.reflector_options import ReflectorOptions
 from tests.cache.fake_source import FakeSource, api_error, expired
 
 
-async def test_a_list_that_fails_is_the_callers_to_repeat() -> None:
+async def test_failed_list_of_consistency_check_is_raised_to_caller() -> None:
     source = FakeSource()
     source.put("a")
     options = InformerOptions(reflector=ReflectorOptions(watch_list=False, detect_restore=False))

@@ -50,7 +50,7 @@ async def running(controller: Controller) -> AsyncGenerator[None, None]:
         await task
 
 
-async def test_everything_is_processed_once() -> None:
+async def test_controller_processes_each_delta_once() -> None:
     source, seen = FakeSource(), list[str]()
     source.put("a")
     controller = Controller(config(source, seen.append))
@@ -86,7 +86,7 @@ async def test_deltas_whose_processing_fails_are_logged_and_lost(caplog: pytest.
     assert (record.levelno, record.__dict__["controller"]) == (logging.ERROR, "v1/Pod")
 
 
-async def test_with_retry_they_come_again_a_second_later() -> None:
+async def test_failed_deltas_are_retried_after_one_second() -> None:
     source = FakeSource()
     seen: list[tuple[float, str]] = []
 
@@ -102,7 +102,7 @@ async def test_with_retry_they_come_again_a_second_later() -> None:
     assert seen == [(0.0, "a"), (1.0, "b"), (1.0, "a"), (2.0, "a"), (3.0, "a")]
 
 
-async def test_a_process_function_may_ask_for_its_deltas_again() -> None:
+async def test_process_function_can_requeue_its_deltas() -> None:
     source, seen = FakeSource(), list[str]()
 
     def process(name: str) -> None:
@@ -130,7 +130,7 @@ async def test_long_queue_lets_other_tasks_run() -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_fault_of_the_reflector_itself_is_not_silent() -> None:
+async def test_unexpected_error_of_reflector_is_raised() -> None:
     def broken_chance() -> float:
         raise ZeroDivisionError
 
@@ -144,7 +144,7 @@ async def test_a_fault_of_the_reflector_itself_is_not_silent() -> None:
 
 
 @pytest.mark.parametrize("period", [-1.0, float("nan"), float("inf")])
-def test_a_period_that_is_none_is_refused(period: float) -> None:
+def test_invalid_resync_period_is_rejected(period: float) -> None:
     with pytest.raises(ValueError, check=having(argument="ControllerConfig.resync_period")):
         ControllerConfig(
             lister_watcher=FakeSource(),
@@ -154,7 +154,7 @@ def test_a_period_that_is_none_is_refused(period: float) -> None:
         )
 
 
-async def test_a_resync_processes_everything_again_once_it_has_synced() -> None:
+async def test_resync_processes_all_objects_again_after_sync() -> None:
     source = FakeSource(list_delay=3.0)
     source.put("a")
     known = Store[Resource]()
@@ -181,7 +181,7 @@ async def test_a_resync_processes_everything_again_once_it_has_synced() -> None:
 
 
 @pytest.mark.parametrize("retry", [False, True])
-async def test_what_is_processed_in_turns_fails_like_anything_else(
+async def test_asynchronous_process_function_that_fails_is_handled_equally(
     retry: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     source, seen = FakeSource(), list[float]()
@@ -203,7 +203,7 @@ async def test_what_is_processed_in_turns_fails_like_anything_else(
     assert [record.__dict__["retried"] for record in caplog.records] == ([True, True] if retry else [False])
 
 
-async def test_what_is_processed_in_turns_may_ask_for_its_deltas_again() -> None:
+async def test_asynchronous_process_function_can_requeue_its_deltas() -> None:
     source, seen = FakeSource(), list[float]()
     source.put("a")
 
@@ -221,7 +221,7 @@ async def test_what_is_processed_in_turns_may_ask_for_its_deltas_again() -> None
     assert seen == [0.0, 0.5]
 
 
-async def test_a_period_of_less_than_a_second_is_one_and_nothing_runs_on_afterwards() -> None:
+async def test_resync_period_has_minimum_of_one_second_and_leaves_no_tasks() -> None:
     source, seen = FakeSource(), list[float]()
     source.put("a")
     known = Store[Resource]()
@@ -244,7 +244,7 @@ async def test_a_period_of_less_than_a_second_is_one_and_nothing_runs_on_afterwa
     assert asyncio.all_tasks() == before
 
 
-async def test_a_consumer_without_room_holds_up_pops_and_events() -> None:
+async def test_consumer_without_room_pauses_queue_and_events() -> None:
     source, seen = FakeSource(), list[str]()
     source.put("a")
     has_room = asyncio.Event()
@@ -292,7 +292,7 @@ async def test_stop_waits_for_the_current_processing() -> None:
     assert ended == pytest.approx([6.0], abs=0.1)
 
 
-async def test_a_queue_that_somebody_closes_ends_it_without_an_error() -> None:
+async def test_closing_queue_ends_controller_without_error() -> None:
     settings = config(FakeSource(), print)
     task = asyncio.create_task(Controller(settings).run())
     await asyncio.sleep(1)
@@ -300,7 +300,7 @@ async def test_a_queue_that_somebody_closes_ends_it_without_an_error() -> None:
     await task
 
 
-async def test_who_asks_for_its_deltas_again_is_taken_at_its_word_beside_other_retries(
+async def test_explicit_requeue_works_beside_other_retries(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     source, seen = FakeSource(), list[str]()

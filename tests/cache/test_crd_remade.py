@@ -92,7 +92,7 @@ async def make(client: Client, name: str) -> Resource:
 @pytest.mark.real_time
 @pytest.mark.parametrize("watch_list", [True, False], ids=["streamed", "paged"])
 @pytest.mark.parametrize("back_at_once", [False, True], ids=["404 in between", "back at once"])
-async def test_an_informer_follows(watch_list: bool, back_at_once: bool) -> None:
+async def test_informer_follows_deleted_and_recreated_crd(watch_list: bool, back_at_once: bool) -> None:
     heard = Heard()
     reflector = ReflectorOptions(backoff=QUICK, watch_list=watch_list)
     options = InformerOptions(reflector=reflector, on_error=heard.on_error)
@@ -132,7 +132,7 @@ async def test_an_informer_follows(watch_list: bool, back_at_once: bool) -> None
 
 
 @pytest.mark.real_time
-async def test_an_informer_that_is_there_before_its_definition_fills_once_it_is_made() -> None:
+async def test_informer_started_before_crd_fills_after_creation() -> None:
     options = InformerOptions(reflector=ReflectorOptions(backoff=QUICK))
     async with (
         ApiServer(ServerOptions(insecure_http=True)) as server,

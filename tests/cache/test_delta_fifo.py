@@ -28,7 +28,7 @@ async def test_pop_waits_for_a_delta() -> None:
     assert delta.object == pod("a")
 
 
-async def test_each_key_goes_to_one_of_several_who_wait() -> None:
+async def test_each_key_goes_to_one_waiting_consumer() -> None:
     fifo = DeltaFIFO[Resource]()
     tasks = [asyncio.create_task(fifo.pop(nothing)) for _ in range(3)]
     await asyncio.sleep(1)
@@ -43,7 +43,7 @@ async def test_each_key_goes_to_one_of_several_who_wait() -> None:
         await waiting
 
 
-async def test_close_wakes_everybody_who_waits_and_lets_the_rest_be_popped() -> None:
+async def test_close_wakes_all_waiting_consumers_and_keeps_queued_deltas() -> None:
     fifo = DeltaFIFO[Resource]()
     tasks = [asyncio.create_task(fifo.pop(nothing)) for _ in range(10)]
     await asyncio.sleep(1)
@@ -66,7 +66,7 @@ async def test_canceled_pop_takes_no_deltas() -> None:
     assert fifo.list_keys() == ["default/a"]
 
 
-async def test_process_is_told_what_belongs_to_the_initial_list() -> None:
+async def test_process_function_receives_initial_list_flag() -> None:
     fifo = DeltaFIFO[Resource](known_objects=Store[Resource]())
     seen: list[tuple[str, bool]] = []
 
@@ -99,7 +99,7 @@ async def test_pop_raises_the_error_of_process() -> None:
     assert fifo.has_synced
 
 
-async def test_requeue_puts_the_deltas_back_behind_the_others() -> None:
+async def test_requeued_deltas_go_behind_others() -> None:
     fifo = DeltaFIFO[Resource]()
     fifo.add(pod("a"))
     fifo.add(pod("b"))
@@ -113,7 +113,7 @@ async def test_requeue_puts_the_deltas_back_behind_the_others() -> None:
     assert repr(fifo) == "<DeltaFIFO 2 keys, synced>"
 
 
-async def test_an_empty_list_is_synced_at_once() -> None:
+async def test_empty_list_syncs_immediately() -> None:
     fifo = DeltaFIFO[Resource](known_objects=Store[Resource]())
     waiting = asyncio.create_task(fifo.wait_for_sync())
     await asyncio.sleep(1)

@@ -22,7 +22,7 @@ from deltaloop.cache.errors import (
 from tests.cache.fake_source import api_error
 
 
-def test_a_sync_error_names_the_kind_the_error_and_since_when() -> None:
+def test_sync_error_names_kind_error_and_duration() -> None:
     error = CacheSyncError(
         [SyncFailure("v1/Pod", 30.0, api_error(403, message="pods is forbidden"), 28.42), SyncFailure("v1/Node", 30.0)]
     )
@@ -64,7 +64,7 @@ REFUSED = "cannot sync: the server rejects list or watch requests, or does not s
         (SyncFailure("pods", 2.5, ILL, stopped=True, refused=True), "has stopped: "),
     ],
 )
-def test_a_failure_says_whether_waiting_could_have_helped(failure: SyncFailure, says: str) -> None:
+def test_failure_text_shows_whether_error_is_permanent(failure: SyncFailure, says: str) -> None:
     assert str(failure) == f"the cache of pods {says}last error InternalServerError: ill"
 
 

@@ -28,7 +28,7 @@ PAGED = ReflectorOptions(watch_list=False, detect_restore=False)
 STILL = InformerOptions(random=lambda: 0.0, reflector=PAGED)
 
 
-async def test_informers_run_inside_the_factory_and_end_with_it() -> None:
+async def test_informers_run_only_while_factory_is_entered() -> None:
     client = FakeClient()
     client.source("v1/Pod").put("a")
     heard: list[str] = []
@@ -54,7 +54,7 @@ async def test_informers_run_inside_the_factory_and_end_with_it() -> None:
             call()
 
 
-async def test_an_informer_asked_for_inside_starts_at_once() -> None:
+async def test_informer_requested_in_running_factory_starts_immediately() -> None:
     client = FakeClient()
     client.source("v1/Pod").put("a")
     async with InformerFactory(client, options=STILL) as factory:
@@ -95,7 +95,7 @@ async def test_one_informer_for_each_kind_class_and_selector() -> None:
     }
 
 
-async def test_a_namespace_is_for_kinds_that_have_one() -> None:
+async def test_namespace_of_factory_applies_only_to_namespaced_kinds() -> None:
     client = FakeClient()
     async with InformerFactory(client, namespace="team", options=STILL) as factory:
         assert factory.informer(POD).name == "v1/Pod in namespace team"
@@ -104,7 +104,7 @@ async def test_a_namespace_is_for_kinds_that_have_one() -> None:
     assert {key[:2] for key in client.sources} == {("v1/Pod", "team"), ("v1/Node", None)}
 
 
-async def test_indexers_are_added_to_those_that_are_there() -> None:
+async def test_indexers_are_added_to_existing_informer() -> None:
     factory = InformerFactory(FakeClient(), options=STILL)
     pods = factory.informer(POD, indexers={"node": field_path("spec.nodeName")})
     factory.informer(POD, indexers={"node": field_path("spec.nodeName"), "app": field_path("metadata.labels.app")})
@@ -115,7 +115,7 @@ async def test_indexers_are_added_to_those_that_are_there() -> None:
         factory.informer("v1/Pot")
 
 
-async def test_wait_for_sync_names_every_kind_that_is_behind() -> None:
+async def test_wait_for_sync_names_all_unsynced_kinds() -> None:
     client = FakeClient()
     client.source("v1/Pod").list_faults.extend(api_error(500, message="pods are ill") for _ in range(9))
     client.source("v1/Node").list_delay = 1000.0
@@ -173,7 +173,7 @@ async def test_an_informer_in_use_stops_when_its_last_user_leaves() -> None:
             pass
 
 
-async def test_a_user_that_leaves_while_the_informer_cannot_list_leaves_nothing_behind() -> None:
+async def test_leaving_informer_that_cannot_list_removes_it() -> None:
     client = FakeClient()
     client.source("v1/Pod").list_delay = 1000.0
     async with InformerFactory(client, options=STILL) as factory:
@@ -200,7 +200,7 @@ def only_new(options: ListOptions) -> ListOptions:
     return options.replace(label_selector="tweaked=yes")
 
 
-async def test_namespaces_transforms_and_tweaks_tell_informers_apart() -> None:
+async def test_informers_differ_by_namespace_transform_and_tweak() -> None:
     client = FakeClient()
     source = client.source("v1/Pod", namespace="team", labels="tweaked=yes")
     source.put("a", node="n1")
@@ -218,7 +218,7 @@ async def test_namespaces_transforms_and_tweaks_tell_informers_apart() -> None:
     assert {key[1:3] for key in client.sources} == {("team", "tweaked=yes"), ("other", "tweaked=yes")}
 
 
-async def test_a_failing_block_still_stops_everything() -> None:
+async def test_failing_block_stops_all_informers() -> None:
     client = FakeClient()
     factory = InformerFactory(client, options=STILL)
     pods = factory.informer(POD)
@@ -234,7 +234,7 @@ async def test_a_failing_block_still_stops_everything() -> None:
     assert repr(factory) == "<InformerFactory <Informer v1/Pod: 0 objects, stopped, synced>>"
 
 
-async def test_cancelled_while_waiting_the_factory_stops_everything() -> None:
+async def test_factory_canceled_while_waiting_stops_all_informers() -> None:
     client = FakeClient()
     client.source("v1/Pod").list_delay = 1000.0
 
@@ -250,14 +250,14 @@ async def test_cancelled_while_waiting_the_factory_stops_everything() -> None:
         await task
 
 
-def test_a_raw_kind_hands_out_resources() -> None:
+def test_untyped_kind_returns_resources() -> None:
     factory = InformerFactory(FakeClient())
     informer = factory.informer(POD)
     found: Resource | None = informer.lister().find("default/a")
     assert found is None
 
 
-async def test_a_user_who_is_cancelled_while_leaving_leaves_the_wait_to_the_factory() -> None:
+async def test_factory_waits_for_informer_of_user_canceled_while_leaving() -> None:
     class Reluctant:
         async def on_add(self, obj: Resource, *, is_in_initial_list: bool) -> None:
             try:
@@ -291,7 +291,7 @@ async def test_a_user_who_is_cancelled_while_leaving_leaves_the_wait_to_the_fact
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_an_informer_for_a_while_has_its_indexes() -> None:
+async def test_temporarily_used_informer_has_its_indexes() -> None:
     client = FakeClient()
     client.source("v1/Pod").put("a", node="n1")
     async with InformerFactory(client, options=STILL) as factory:
@@ -301,7 +301,7 @@ async def test_an_informer_for_a_while_has_its_indexes() -> None:
         assert [obj.name for obj in found] == ["a"]
 
 
-async def test_entering_starts_what_was_asked_for_before() -> None:
+async def test_entering_factory_starts_informers_requested_before() -> None:
     factory = InformerFactory(FakeClient(), options=STILL)
     pods = factory.informer(POD)
     async with factory:
@@ -309,7 +309,7 @@ async def test_entering_starts_what_was_asked_for_before() -> None:
         assert pods.has_synced
 
 
-async def test_an_informer_that_runs_already_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_factory_does_not_start_running_informer_again(caplog: pytest.LogCaptureFixture) -> None:
     factory = InformerFactory(FakeClient(), options=STILL)
     pods = factory.informer(POD)
     mine = asyncio.create_task(pods.run())
@@ -323,7 +323,7 @@ async def test_an_informer_that_runs_already_is_left_alone(caplog: pytest.LogCap
     await asyncio.wait([mine])
 
 
-async def test_the_factorys_own_transform_is_for_all_that_have_none() -> None:
+async def test_factory_transform_applies_to_informers_without_own() -> None:
     client = FakeClient()
     client.source("v1/Pod").put("a", node="n1")
 
@@ -340,7 +340,7 @@ async def test_the_factorys_own_transform_is_for_all_that_have_none() -> None:
     assert nodes == ["elsewhere", "nowhere"]
 
 
-async def test_what_was_used_for_a_while_is_forgotten() -> None:
+async def test_temporarily_used_informer_is_released() -> None:
     async with InformerFactory(FakeClient(), options=STILL) as factory:
 
         def as_it_is(obj: Resource) -> Resource:
@@ -354,7 +354,7 @@ async def test_what_was_used_for_a_while_is_forgotten() -> None:
         assert gone() is None
 
 
-async def test_several_namespaces_take_what_one_takes() -> None:
+async def test_several_namespaces_accept_same_options() -> None:
     client = FakeClient()
     for namespace in ("red", "blue"):
         client.source("v1/Pod", namespace=namespace, labels="app=web", fields="spec.nodeName=n1").put("a", node="n1")
@@ -374,7 +374,7 @@ async def test_several_namespaces_take_what_one_takes() -> None:
         assert {obj["spec"]["nodeName"] for obj in whole.informers["red"].indexer.list()} == {"elsewhere"}
 
 
-async def test_a_fault_of_an_informers_own_is_not_swallowed_by_the_wait_for_all() -> None:
+async def test_unexpected_error_of_informer_is_raised_by_factory_wait() -> None:
     async def broken(timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
         raise ZeroDivisionError
 

@@ -24,7 +24,7 @@ def ago(at: float | None) -> float | None:
     return None if at is None else round(asyncio.get_running_loop().time() - at, 1)
 
 
-async def test_half_an_object_shows() -> None:
+async def test_freshness_shows_bytes_of_incomplete_object() -> None:
     whole = line("b", 12)
     script = (Pause(1), line("a", 11), Pause(10), whole[:50], Pause(60), whole[50:], Pause(3600))
     transport = FakeTransport(page(version="10"), Stream(script))
@@ -44,7 +44,7 @@ async def test_half_an_object_shows() -> None:
     assert informer.freshness().pending_bytes == 0, "the stream is closed"
 
 
-async def test_the_last_byte_outlives_its_stream() -> None:
+async def test_time_of_last_byte_is_kept_after_stream_ends() -> None:
     gone = StreamEndedError("reset", method="GET", path="/api/v1/pods")
     script = (Pause(1), line("a", 11), Pause(10), line("b", 12)[:50], Pause(5), gone)
     transport = FakeTransport(page(version="10"), Stream(script), After(1000, page()))
@@ -57,7 +57,7 @@ async def test_the_last_byte_outlives_its_stream() -> None:
         assert len(transport.requests) == 3
 
 
-async def test_a_source_that_knows_nothing_of_bytes_is_judged_by_what_it_brings() -> None:
+async def test_freshness_of_source_without_byte_times_uses_events() -> None:
     source = FakeSource(list_delay=2.0)
     informer = Informer(source, POD, options=STILL.replace(reflector=PAGED))
     async with running(informer):
@@ -71,7 +71,7 @@ async def test_a_source_that_knows_nothing_of_bytes_is_judged_by_what_it_brings(
         assert ago(informer.freshness().last_byte_at) == 1.0
 
 
-def test_a_refusal_is_a_sign_of_life_and_a_refused_connection_is_none() -> None:
+def test_error_response_updates_last_byte_and_refused_connection_does_not() -> None:
     machine = ReflectorMachine(PAGED)
     machine.ask(0.0, random=0.0)
     machine.list_failed(refused(), 1.0, random=0.0)

@@ -29,7 +29,7 @@ def test_omitted_functions_are_not_called() -> None:
     assert HandlerFuncs[str](on_delete=gone).on_delete("a", final_state_known=True) == "gone a"
 
 
-def test_details_are_passed_on_to_those_who_want_them() -> None:
+def test_detailed_handler_receives_details() -> None:
     told: list[tuple[str, bool]] = []
     handler: ResourceEventHandler[str] = DetailedHandlerFuncs[str](
         on_add=lambda obj, initial: told.append((obj, initial)),
@@ -44,7 +44,7 @@ def test_details_are_passed_on_to_those_who_want_them() -> None:
     empty = DetailedHandlerFuncs[str](on_update=lambda old, new: f"{old}{new}")
     assert (empty.on_add("a", is_in_initial_list=True), empty.on_update("a", "b")) == (None, "ab")
     assert empty.on_delete("a", final_state_known=True) is None
-    here = test_details_are_passed_on_to_those_who_want_them
+    here = test_detailed_handler_receives_details
     assert repr(empty) == f"<DetailedHandlerFuncs {__name__}.{here.__name__}.<locals>.<lambda>>"
 
 
@@ -60,7 +60,7 @@ def test_names_are_readable() -> None:
     assert repr(HandlerFuncs[str](on_add=added)) == "<HandlerFuncs tests.cache.test_handlers.added>"
 
 
-def test_a_filter_hands_on_what_fits_with_all_that_is_known_of_it() -> None:
+def test_filter_passes_matching_notifications_with_details() -> None:
     told: list[tuple[str, object]] = []
     behind = DetailedHandlerFuncs[str](
         on_add=lambda obj, initial: told.append((f"+{obj}", initial)),

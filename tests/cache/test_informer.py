@@ -61,7 +61,7 @@ async def settle() -> None:
     await asyncio.sleep(0.001)
 
 
-async def test_a_handler_hears_the_initial_list_then_every_change() -> None:
+async def test_handler_receives_initial_list_then_changes() -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
@@ -140,7 +140,7 @@ async def test_removed_handler_is_not_called_again() -> None:
     informer.remove_event_handler(registration)
 
 
-async def test_a_handler_may_remove_itself() -> None:
+async def test_handler_can_remove_itself() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     heard: list[str] = []
@@ -172,7 +172,7 @@ async def test_the_same_handler_twice_is_two_registrations() -> None:
     assert recorder.heard == ["+a@11", "+a@11", "+b@12"]
 
 
-async def test_a_handler_that_raises_is_named_and_its_item_counts_as_delivered(
+async def test_failing_handler_is_logged_and_its_item_counts_as_delivered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     source = FakeSource()
@@ -232,7 +232,7 @@ async def test_slow_handler_does_not_delay_other_handlers() -> None:
     assert slow_heard == [(100.0, "a"), (200.0, "b"), (300.0, "c")]
 
 
-async def test_stopping_cancels_a_handler_that_waits_and_drops_the_rest() -> None:
+async def test_stop_cancels_waiting_handler_and_drops_pending_notifications() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     ended: list[str] = []
@@ -257,7 +257,7 @@ async def test_stopping_cancels_a_handler_that_waits_and_drops_the_rest() -> Non
     assert informer.lister().find("default/b") is not None, "what is cached stays readable"
 
 
-async def test_a_stopped_informer_takes_no_handlers_and_does_not_run_again() -> None:
+async def test_stopped_informer_rejects_handlers_and_second_run() -> None:
     informer = Informer(FakeSource(), POD, options=STILL)
     async with running(informer):
         with pytest.raises(InformerStoppedError):
@@ -268,7 +268,7 @@ async def test_a_stopped_informer_takes_no_handlers_and_does_not_run_again() -> 
         await informer.run()
 
 
-async def test_resync_tells_everything_again_from_the_cache() -> None:
+async def test_resync_notifies_all_cached_objects_again() -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
@@ -284,7 +284,7 @@ async def test_resync_tells_everything_again_from_the_cache() -> None:
     assert len(source.asked) == 2, "a resync asks the server for nothing"
 
 
-async def test_the_period_of_resyncs_begins_when_the_cache_has_synced() -> None:
+async def test_resync_period_starts_after_sync() -> None:
     source = FakeSource(list_delay=45.0)
     source.put("a")
     informer = Informer(source, POD, options=InformerOptions(resync_period=30.0, random=lambda: 0.0, reflector=PAGED))
@@ -312,7 +312,7 @@ async def test_long_buffer_lets_other_tasks_run() -> None:
         assert turns >= 10
 
 
-async def test_without_a_period_there_is_no_resync_and_a_short_one_is_a_second() -> None:
+async def test_zero_resync_period_disables_it_and_minimum_is_one_second() -> None:
     source = FakeSource()
     source.put("a")
     recorders: list[Recorder] = []
@@ -327,7 +327,7 @@ async def test_without_a_period_there_is_no_resync_and_a_short_one_is_a_second()
     assert [len(recorder.heard) for recorder in recorders] == [1, 4]
 
 
-async def test_wait_for_sync_names_the_kind_the_last_error_and_since_when() -> None:
+async def test_wait_for_sync_error_names_kind_last_error_and_duration() -> None:
     source = FakeSource()
     source.list_faults.extend(api_error(500, message="pods are ill") for _ in range(100))
     errors: list[float] = []
@@ -367,7 +367,7 @@ async def test_wait_for_sync_returns_as_soon_as_the_list_is_in_the_cache() -> No
     assert repr(informer) == "<Informer v1/Pod: 1 objects, stopped, synced>"
 
 
-async def test_indexes_may_be_added_at_any_time() -> None:
+async def test_indexes_can_be_added_at_any_time() -> None:
     source = FakeSource()
     source.put("a", node="n1")
     informer = Informer(source, POD, indexers={"node": field_path("spec.nodeName")}, options=STILL)
@@ -400,7 +400,7 @@ class TypedPod(msgspec.Struct):
 TYPED = ResourceType("", "v1", "Pod", "pods", model=TypedPod)
 
 
-async def test_a_kind_with_a_class_is_handed_out_typed(caplog: pytest.LogCaptureFixture) -> None:
+async def test_typed_kind_returns_typed_objects(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.put("a", node="n1")
     source.put("mismatch")
@@ -427,7 +427,7 @@ async def test_a_kind_with_a_class_is_handed_out_typed(caplog: pytest.LogCapture
     assert "does not fit TypedPod" in caplog.records[0].__dict__["raised"]
 
 
-async def test_the_articles_program() -> None:
+async def test_program_of_informer_article() -> None:
     source = FakeSource()
     source.put("a", node="n1")
     heard: list[str] = []
@@ -450,7 +450,7 @@ async def test_the_articles_program() -> None:
     assert len(store) == 0
 
 
-async def test_handlers_come_and_go_while_events_flow() -> None:
+async def test_handlers_added_and_removed_during_events_miss_none() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     steady = Recorder()
@@ -479,7 +479,7 @@ async def test_handlers_come_and_go_while_events_flow() -> None:
         assert state == final
 
 
-async def test_a_blocking_handler_is_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_blocking_handler_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL)
@@ -508,7 +508,7 @@ async def test_a_blocking_handler_is_named(caplog: pytest.LogCaptureFixture) -> 
     assert (record.__dict__["seconds"], record.__dict__["key"]) == (0.11, "default/a")
 
 
-async def test_a_new_informer_has_listed_and_watched_again_never() -> None:
+async def test_new_informer_has_zero_relists_and_restarts() -> None:
     seen = Informer(FakeSource(), POD, options=STILL).freshness()
     assert (seen.relists, seen.restarts, seen.waiting, seen.resource_version) == (0, 0, 0, "")
 

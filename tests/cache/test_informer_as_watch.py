@@ -53,7 +53,7 @@ async def running(informer: Informer[Resource]) -> AsyncGenerator[None, None]:
         await asyncio.wait([task])
 
 
-async def test_events_come_in_order_however_slowly_they_are_read() -> None:
+async def test_slow_reader_receives_all_events_in_order() -> None:
     source = FakeSource()
     source.put("a")
     watch = AsEvents()
@@ -70,7 +70,7 @@ async def test_events_come_in_order_however_slowly_they_are_read() -> None:
     assert kinds == [EventType.ADDED, *[EventType.MODIFIED] * 300, EventType.DELETED, EventType.ADDED]
 
 
-async def test_what_was_deleted_unseen_is_told_with_its_last_known_state() -> None:
+async def test_missed_deletion_is_delivered_with_last_known_state() -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
@@ -85,7 +85,7 @@ async def test_what_was_deleted_unseen_is_told_with_its_last_known_state() -> No
         assert await watch.read(1) == [(EventType.DELETED, "a", "11")]
 
 
-async def test_it_ends_with_its_reader_behind() -> None:
+async def test_informer_stops_while_reader_has_unread_events() -> None:
     source = FakeSource()
     watch = AsEvents()
     informer = Informer(source, POD, options=STILL)
@@ -98,7 +98,7 @@ async def test_it_ends_with_its_reader_behind() -> None:
     assert source.opened == source.closed
 
 
-async def test_the_whole_list_is_handed_on_after_every_change_and_never_for_a_read() -> None:
+async def test_list_is_pushed_after_changes_and_not_for_reads() -> None:
     source = FakeSource()
     source.put("a")
     pushed: list[str] = []

@@ -40,7 +40,7 @@ class Waits:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_the_end_of_an_informer_waits_for_the_call_that_a_removed_handler_is_in(when: str) -> None:
+async def test_informer_stop_waits_for_running_call_of_removed_handler(when: str) -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
@@ -75,7 +75,7 @@ async def test_a_handler_removed_before_the_start_is_never_called() -> None:
     assert handler.begun == 0
 
 
-async def test_started_twice_at_once_one_runs_and_the_other_is_refused() -> None:
+async def test_second_concurrent_start_of_informer_is_rejected() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     tasks = [asyncio.create_task(informer.run()) for _ in range(2)]
@@ -92,7 +92,7 @@ async def test_started_twice_at_once_one_runs_and_the_other_is_refused() -> None
     await asyncio.wait([tasks[0]])
 
 
-async def test_a_handler_that_raises_on_a_resync_ends_no_watch() -> None:
+async def test_handler_error_on_resync_keeps_watch() -> None:
     source = FakeSource()
     source.put("a")
     resyncs: list[float] = []
@@ -130,7 +130,7 @@ class Gone:
         self.heard.append((obj.namespace, obj.name, obj.key, final_state_known))
 
 
-async def test_name_and_namespace_of_an_object_whose_deletion_was_not_seen() -> None:
+async def test_name_and_namespace_of_missed_deletion_are_known() -> None:
     source = FakeSource()
     source.put("a")
     gone = Gone()

@@ -67,7 +67,7 @@ async def test_a_transform_is_called_once_for_each_object_on_every_path(queue: Q
 
 
 @QUEUES
-async def test_a_transform_that_fails_is_named_and_costs_nothing_but_time(queue: QueueKind) -> None:
+async def test_failing_transform_is_logged_and_list_is_retried(queue: QueueKind) -> None:
     source = FakeSource()
     source.put("a")
     broken = True
@@ -94,7 +94,7 @@ async def test_a_transform_that_fails_is_named_and_costs_nothing_but_time(queue:
         assert sorted(obj.name for obj in informer.lister().list()) == ["a", "b"]
 
 
-async def test_a_transform_must_not_rename() -> None:
+async def test_transform_must_not_change_key() -> None:
     source = FakeSource()
     source.put("a")
     reactions: list[Reaction] = []
@@ -110,7 +110,7 @@ async def test_a_transform_must_not_rename() -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_filter_tells_what_an_update_is_to_its_handler() -> None:
+async def test_filter_converts_updates_to_additions_and_deletions() -> None:
     source = FakeSource()
     source.put("in", node="n1")
     source.put("out", node="n2")
@@ -174,7 +174,7 @@ class Slow:
         self.heard.append(f"-{obj.name}@{obj.resource_version}")
 
 
-async def test_resyncs_do_not_pile_up_before_a_slow_handler() -> None:
+async def test_resyncs_do_not_accumulate_for_slow_handler() -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
@@ -185,7 +185,7 @@ async def test_resyncs_do_not_pile_up_before_a_slow_handler() -> None:
         assert registration.pending <= 2
 
 
-async def test_a_coalescing_handler_hears_the_newest_state() -> None:
+async def test_coalescing_handler_receives_newest_state() -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL)
@@ -203,7 +203,7 @@ async def test_a_coalescing_handler_hears_the_newest_state() -> None:
     assert slow.heard == ["+a@11", "~a@11>61"]
 
 
-async def test_a_bounded_handler_stalls_the_informer_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_full_bounded_handler_pauses_informer_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL)
@@ -229,7 +229,7 @@ async def test_a_bounded_handler_stalls_the_informer_and_is_named(caplog: pytest
     assert stalls[0].__dict__["handlers"] == ["slow"]
 
 
-async def test_a_bounded_handler_that_is_removed_lets_the_informer_go_on() -> None:
+async def test_removing_full_bounded_handler_resumes_informer() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     options = HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1)
@@ -247,7 +247,7 @@ async def test_a_bounded_handler_that_is_removed_lets_the_informer_go_on() -> No
 
 
 @QUEUES
-async def test_at_least_waits_for_a_version(queue: QueueKind) -> None:
+async def test_wait_for_resource_version_waits_for_version(queue: QueueKind) -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL.replace(queue=queue))
@@ -276,7 +276,7 @@ async def test_at_least_waits_for_a_version(queue: QueueKind) -> None:
 
 
 @QUEUES
-async def test_at_least_does_not_believe_what_only_waits(queue: QueueKind) -> None:
+async def test_wait_for_resource_version_ignores_queued_changes(queue: QueueKind) -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL.replace(queue=queue))
     informer.add_event_handler(Slow(), options=HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1))
@@ -291,7 +291,7 @@ async def test_at_least_does_not_believe_what_only_waits(queue: QueueKind) -> No
         assert len(informer.lister()) == 5
 
 
-async def test_freshness_says_when_and_how_often() -> None:
+async def test_freshness_counts_relists_and_restarts() -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL)
@@ -312,7 +312,7 @@ async def test_freshness_says_when_and_how_often() -> None:
     assert (seen.relists, seen.restarts, seen.waiting, seen.resource_version) == (1, 2, 0, "12")
 
 
-async def test_a_kind_that_goes_away_and_comes_back_is_followed() -> None:
+async def test_informer_continues_after_kind_is_removed_and_added_again() -> None:
     """A CRD deleted and made again: its objects go, the watch ends, lists are 404 for a while."""
     source = FakeSource()
     source.put("a")
@@ -339,7 +339,7 @@ async def test_a_kind_that_goes_away_and_comes_back_is_followed() -> None:
     assert recorder.heard == ["+a@11!", "+b@12!", "-a@13", "~b@12>15", "+c@16"]
 
 
-async def test_a_refusal_that_is_over_is_forgotten() -> None:
+async def test_earlier_forbidden_error_is_cleared() -> None:
     source = FakeSource()
     source.list_faults.extend([api_error(403), api_error(500), api_error(500)])
     informer = Informer(source, POD, options=STILL)
@@ -357,7 +357,7 @@ async def test_a_refusal_that_is_over_is_forgotten() -> None:
     ("model", "expected"),
     [(Resource, Resource), (dict, dict), (dict[str, Any], dict), (bytes, bytes)],
 )
-async def test_objects_are_handed_out_as_the_kind_says(model: type[Any], expected: type) -> None:
+async def test_objects_have_model_of_kind(model: type[Any], expected: type) -> None:
     source = FakeSource()
     source.put("a", node="n1")
     informer = Informer(source, ResourceType("", "v1", "Pod", "pods", model=model), options=STILL)
@@ -383,7 +383,7 @@ def test_options_are_checked() -> None:
         HandlerOptions(buffer_size=0)
 
 
-async def test_an_index_over_transformed_objects_sees_them_transformed() -> None:
+async def test_index_uses_transformed_objects() -> None:
     source = FakeSource()
     source.put("a", node="n1")
 

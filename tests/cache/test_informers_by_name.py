@@ -34,9 +34,7 @@ FORMS = pytest.mark.parametrize("metadata_only", [False, True], ids=["whole", "m
 
 @pytest.mark.parametrize("offered", [True, False], ids=["streamed", "paged"])
 @FORMS
-async def test_a_list_is_streamed_where_the_server_offers_it_and_paged_where_not(
-    metadata_only: bool, offered: bool
-) -> None:
+async def test_list_is_streamed_if_supported_else_paged(metadata_only: bool, offered: bool) -> None:
     client = FakeClient()
     server = client.source(KIND)
     server.offers_watch_list = offered
@@ -53,7 +51,7 @@ async def test_a_list_is_streamed_where_the_server_offers_it_and_paged_where_not
 
 
 @FORMS
-async def test_additions_changes_and_deletions_reach_the_handler(metadata_only: bool) -> None:
+async def test_handler_receives_additions_changes_and_deletions(metadata_only: bool) -> None:
     client = FakeClient()
     server = client.source(KIND)
     async with InformerFactory(client, options=STILL) as factory:
@@ -66,7 +64,7 @@ async def test_additions_changes_and_deletions_reach_the_handler(metadata_only: 
     assert heard == ["+a", "~a@11>12", "-a"]
 
 
-async def test_a_namespace_and_a_tweak_choose_what_is_seen() -> None:
+async def test_namespace_and_tweak_select_objects() -> None:
     client = FakeClient()
     client.source(KIND, namespace="one", labels="app=web").put("chosen")
     client.source(KIND, namespace="one").put("of the namespace")

@@ -77,7 +77,7 @@ async def test_a_handler_can_remove_itself_and_add_another() -> None:
 
 
 @pytest.mark.parametrize("policy", [*BufferPolicy])
-async def test_a_removed_handler_is_let_go(policy: BufferPolicy) -> None:
+async def test_removed_handler_is_released(policy: BufferPolicy) -> None:
     informer = Informer(FakeSource(), POD, options=STILL)
     options = HandlerOptions(buffer=policy, resync_period=5.0)
     async with running(informer):
@@ -93,7 +93,7 @@ async def test_a_removed_handler_is_let_go(policy: BufferPolicy) -> None:
         assert informer.statistics().events == 0
 
 
-async def test_the_end_of_an_informer_waits_for_each_handler_and_leaves_no_timer() -> None:
+async def test_informer_stop_waits_for_handlers_and_leaves_no_timer() -> None:
     source = FakeSource()
     source.put("a")
     ended: list[float] = []
@@ -135,7 +135,7 @@ async def test_informer_that_ends_before_its_list_leaves_no_tasks() -> None:
     assert (asyncio.all_tasks() - {task}, live_timers()) == (before, 0)
 
 
-async def test_a_handler_that_is_removed_while_a_long_list_is_told_is_told_no_more_of_it() -> None:
+async def test_handler_removed_during_long_list_receives_no_more_items() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     heard: list[str] = []
@@ -155,7 +155,7 @@ async def test_a_handler_that_is_removed_while_a_long_list_is_told_is_told_no_mo
         assert (len(heard), registration.pending, len(everything.heard)) == (1, 0, 2_600)
 
 
-async def test_each_delivery_is_counted_with_what_waits_behind_it_and_whether_it_failed(
+async def test_metrics_count_deliveries_pending_and_failures(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     told: list[tuple[str, float, int, bool]] = []
@@ -184,7 +184,7 @@ async def test_each_delivery_is_counted_with_what_waits_behind_it_and_whether_it
 
 
 @pytest.mark.parametrize("where", ["called", "awaited"])
-async def test_a_cancellation_of_the_handlers_own_is_a_failure_and_no_end(
+async def test_cancellation_raised_by_handler_is_logged_as_failure(
     where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = FakeSource()
@@ -213,7 +213,7 @@ async def test_a_cancellation_of_the_handlers_own_is_a_failure_and_no_end(
     )
 
 
-async def test_what_does_not_fit_its_class_is_told_from_a_handler_that_raises(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unfitting_object_and_failing_handler_are_logged_differently(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.put("mismatch")
     source.put("fits", node="n1")
@@ -231,7 +231,7 @@ async def test_what_does_not_fit_its_class_is_told_from_a_handler_that_raises(ca
     ]
 
 
-async def test_every_kind_of_notification_may_be_awaited_and_names_its_object(
+async def test_failing_asynchronous_handlers_are_logged_with_key(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     source = FakeSource()
@@ -268,7 +268,7 @@ async def test_awaitable_result_of_a_handler_is_awaited() -> None:
         assert (future.pending, future.failures, future.has_synced) == (0, 0, True)
 
 
-async def test_a_bounded_handler_lets_the_informer_go_on_as_soon_as_it_has_room(
+async def test_informer_resumes_when_bounded_handler_has_room(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     source = FakeSource()
@@ -300,7 +300,7 @@ async def test_a_bounded_handler_lets_the_informer_go_on_as_soon_as_it_has_room(
     assert sorted(vars(said[0])["handlers"]) == ["one", "two"]
 
 
-async def test_objects_of_a_kind_with_a_class_are_the_same_before_and_after_a_resync_only() -> None:
+async def test_resync_has_identical_typed_objects_and_update_does_not() -> None:
     source = FakeSource()
     source.put("a", node="n1")
     informer = Informer[Any](source, AS_DICT, options=STILL)
@@ -314,7 +314,7 @@ async def test_objects_of_a_kind_with_a_class_are_the_same_before_and_after_a_re
     assert same == [False, True]
 
 
-async def test_handlers_of_one_name_are_summed_up() -> None:
+async def test_pending_counts_of_handlers_with_same_name_are_added() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     for _ in range(2):

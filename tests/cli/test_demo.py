@@ -17,11 +17,17 @@ import pytest
 from rich.console import Console
 
 from deltaloop.cli.demo.run import DemoOptions, run_demo
-from deltaloop.cli.demo.screen import Json, Terminal
+from deltaloop.cli.demo.sample_controller import controller
+from deltaloop.cli.demo.screen import SHOWN_MESSAGES, Json, Terminal
 from tests.cli.processes import children_of
 from tests.nightly import by_day
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop")), "demo"]
+
+
+def test_controller_logs_messages_that_demo_shows() -> None:
+    source = Path(controller.__file__).read_text()
+    assert [message for message in SHOWN_MESSAGES if f'logger.info("{message}"' not in source] == []
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 import deltaloop as dl
 from deltaloop.apiserver import ServerOptions
+from deltaloop.cli import kubectl_plugin
 from deltaloop.cli.app import app
 from deltaloop.cli.doctor import lines
 from deltaloop.cli.running_program import NoAnswerError, RunningProgram
@@ -112,6 +113,7 @@ async def test_pod_is_queried_through_the_api_server_if_rbac_allows_it(tmp_path:
             await client.create("v1/ServiceAccount", {"metadata": {"name": "maps"}})
             spec = {"serviceAccountName": "maps", "containers": [{"name": "maps", "image": "maps"}]}
             await client.create("v1/Pod", {"metadata": {"name": "maps-0"}, "spec": spec})
+            await client.patch("v1/Pod", "maps-0", {"status": {"phase": "Running"}}, subresource="status")
             lease = {"metadata": {"name": "maps"}, "spec": {"holderIdentity": "maps-0_1", "leaseDurationSeconds": 9}}
             await client.create("coordination.k8s.io/v1/Lease", lease)
             options = dl.ManagerOptions(health=BindAddress(), preflight=False)
@@ -128,6 +130,11 @@ async def test_pod_is_queried_through_the_api_server_if_rbac_allows_it(tmp_path:
                 for place in ("--lease=default/maps", "--pod=default/maps-0:8081"):
                     shown = await asyncio.to_thread(invoke, place, "--kubeconfig", str(user))
                     assert shown.output == "nothing is stuck: 1 controllers, 1 caches\n", shown.output
+                flags = ["-n", "default", "--kubeconfig", str(user), "--context", "user"]
+                plugin = await asyncio.to_thread(
+                    CliRunner().invoke, kubectl_plugin.app, ["doctor", "--program", "maps", *flags]
+                )
+                assert plugin.output == "nothing is stuck: 1 controllers, 1 caches\n"
                 status, body = await asyncio.to_thread(program.ask, "/doctor/pause", {}, method="POST")
                 assert status == 405
             headers = {"Host": "10.0.0.7:8081", TOKEN_HEADER: server.token.reveal()}

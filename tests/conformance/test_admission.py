@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from deltaloop.api.yaml_reader import read_yaml_documents
+from deltaloop.cli.packaging.declared import PackageCommand, declared_program
 from tests.conformance.policies import RBAC, binding, role, rule, user
 from tests.conformance.target import Api, config_map, conformance, pod
 
@@ -525,6 +527,22 @@ async def enforce(api: Api, **labels: str) -> Any:
 
     await api.eventually(is_seen)
     return answer
+
+
+@conformance("Admission: Pods of packaged examples are admitted where only restricted ones are")
+async def test_packaged_examples_are_restricted(api: Api) -> None:
+    await enforce(api, enforce="restricted")
+    for target in ("examples.website.website", "examples.database.webhooks"):
+        manifests = declared_program(PackageCommand(target=target, image="web:1")).manifests()
+        documents = {each["kind"]: each for each in read_yaml_documents(manifests)}
+        spec = documents["Deployment"]["spec"]["template"]["spec"]
+        account = {"metadata": {"name": spec["serviceAccountName"]}}
+        await api.created(f"{api.core}/serviceaccounts", account)
+        made = await api.created(api.pods, pod(f"p-{account['metadata']['name']}", **spec))
+        assert "Warning" not in made.headers
+        spec["containers"][0].pop("securityContext")
+        answer = await api.post(api.pods, pod("weaker", **spec))
+        assert 'violates PodSecurity "restricted:latest"' in answer.refuses(403, "Forbidden")
 
 
 @conformance("Admission: PodSecurity keeps to the version that the namespace names")

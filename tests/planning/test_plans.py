@@ -13,14 +13,18 @@ import msgspec
 import pytest
 
 import deltaloop as dl
-from deltaloop.apiserver import ApiServer, ServerOptions
-from deltaloop.apiserver.embedding import CLUSTER_CONTROLLERS
+from deltaloop.apiserver import ApiServer, Manifest, ServerOptions
+from deltaloop.apiserver.embedding import CLUSTER_CONTROLLERS, manifests_of
+from deltaloop.client.connecting import load_config
 from deltaloop.errors import PlanError
 from deltaloop.planning import Plan
-from deltaloop.planning.cluster import ListOnlyTransport, cluster_objects
+from deltaloop.planning.cluster import ListOnlyTransport, cluster_objects, reading_client
+from deltaloop.planning.dry_run import dry_runs
 from deltaloop.planning.plans import file_snapshot, version_of
+from deltaloop.planning.reading import reading_rules
 from deltaloop.planning.run import run_plan
 from deltaloop.planning.snapshot_file import without_secret_values, write_snapshot
+from deltaloop.runtime.program.access import restricted
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
 from deltaloop.testing.deterministic_loop.virtual_loop import run_virtual
 from deltaloop.testing.harness import running_harness
@@ -230,12 +234,65 @@ def test_stored_object_that_a_changed_definition_rejects_is_listed(taken: Taken)
     assert [each.kind for each in outcome.plan.changes] == ["apiextensions.k8s.io/v1/CustomResourceDefinition"]
 
 
-async def test_missing_permission_names_kind_and_role() -> None:
-    options = ServerOptions(authorization_mode="RBAC")
-    async with ApiServer(options) as server:
+async def test_printed_role_suffices_and_missing_permission_names_it() -> None:
+    program = ((running.reconcile,), ())
+    async with ApiServer(ServerOptions(authorization_mode="RBAC")) as server:
         certificate = server.issue_certificate("nobody")
         async with dl.connect(kubeconfig=server.kubeconfig(certificate=certificate)) as client:
             with pytest.raises(PlanError, match="--plan") as raised:
-                async for _ in cluster_objects(client, (running.reconcile,), ()):
+                async for _ in cluster_objects(client, *program):
                     pass
+        async with dl.connect(kubeconfig=server.kubeconfig()) as admin:
+            rules = reading_rules(*program, namespace=None)
+            config = await restricted(admin, rules, name="plan")
+        async with reading_client(config) as client:
+            read = {str(fields["kind"]) async for fields in cluster_objects(client, *program)}
+            with pytest.raises(PlanError, match="only list"):
+                await client.delete(dl.kinds.SECRET, "a")
     assert raised.value.place == "namespaces"
+    assert "Namespace" in read
+
+
+def test_server_dry_run_shows_rejections_and_changes_of_server(taken: Taken) -> None:
+    version = version_of("shops", None, (shops(lambda shop: [deployment(shop, tier="web"), secret(shop, "new one")]),))
+    outcome = run_plan(version, file_snapshot(taken.file), keep_requests=True)
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["secrets"]}]
+    deny = {**POLICY, "metadata": {"name": "no-secrets"}}
+    deny["spec"] = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "false"}]}
+    binding = {**BINDING, "metadata": {"name": "no-secrets"}}
+    binding["spec"] = {"policyName": "no-secrets", "validationActions": ["Deny"]}
+
+    async def live() -> tuple[list[tuple[str, str]], bool]:
+        snapshot = file_snapshot(taken.file)
+        async with ApiServer(snapshot.options(), begins_with=snapshot.state) as server:
+            server.load(manifests_of([deny, binding], source="test"))
+            config, before = load_config(kubeconfig=server.kubeconfig()), server.revision
+            kinds = ("secrets", "deployments.apps")
+            found = [each async for each in dry_runs(config, outcome.first_writes, lambda _, __: None)]
+            touched = any(server.has_changed(kind, after=before) for kind in kinds)
+            return [(each.reason, each.subject) for each in found], touched
+
+    problems, touched = run_virtual(live(), network=MemoryNetwork())
+    assert problems == [("dry-run", f"PATCH secrets default/{name}-login") for name in NAMES]
+    assert not touched
+
+
+def test_own_webhook_runs_and_foreign_webhook_is_listed(taken: Taken) -> None:
+    @dl.mutate("apps/v1/Deployment")
+    def annotate(fields: dict[str, Any]) -> None:
+        fields["metadata"].setdefault("annotations", {})["seen"] = "yes"
+
+    rule = {"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["deployments"]}
+    foreign: dict[str, object] = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "foreign"},
+        "webhooks": [{"name": "a.example.com", "clientConfig": {"url": "https://192.0.2.1"}, "rules": [rule]}],
+    }
+    snapshot = file_snapshot(taken.file)
+    snapshot.add(Manifest("test", 1, foreign))
+    changed = shops(lambda shop: [deployment(shop, tier="web"), secret(shop)])
+    plan = run_plan(version_of("shops", None, (changed,), (annotate,)), snapshot).plan
+    assert plan.webhooks_not_asked == ("MutatingWebhookConfiguration foreign: a.example.com (2 changes)",)
+    assert "metadata.annotations.seen" in {field.path for field in plan.changes[0].fields}
+    assert (plan.problems, plan.numbers.retries) == ((), 0)

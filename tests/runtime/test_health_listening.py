@@ -457,6 +457,10 @@ async def test_explanation_contains_specified_object() -> None:
     assert await told(name="b", namespace="default") == (404, {"reconciles": []})
     for leader[0] in ("", "pod-1"):
         assert (await told(name="b"))[1]["standby"] == {"leader": leader[0]}
+    shard = {"range": "80", "owner": "pod-2"}
+    page = explanation(history, clock=lambda: 100.0, standby_of=lambda: None, shard_of={"default/a": shard}.get)
+    assert (await told(name="a", namespace="default"))[1]["shard"] == shard
+    assert "shard" not in (await told(name="b"))[1]
     for rest, query in (("", {}), ("x", {"name": ["a"]}), ("", {"name": [""]})):
         wrong = await page(rest, query)
         assert (wrong.status, wrong.body[:11], wrong.content_type) == (400, b"bad request", TEXT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
     import typer
 
 
-def main() -> None:
-    """Run the command line, and print expected errors as one line on standard error.
+def main(module: str = "deltaloop.cli.app") -> None:
+    """Run the command line of a module, and print expected errors as one line on standard error.
 
     Exit codes: 0 success, 1 failure, 2 invalid input, 130 interrupted.
     """
     signal.signal(signal.SIGINT, _leave_at_once)
     try:
-        run = _command_line()
+        run = _command_line(module)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         run()
     except DeltaloopError as error:
@@ -43,11 +44,16 @@ def _leave_at_once(_: int, __: FrameType | None) -> NoReturn:
     os._exit(130)
 
 
-def _command_line() -> typer.Typer:
+def kubectl_plugin() -> None:
+    """Run the command line of ``kubectl deltaloop``."""
+    main("deltaloop.cli.kubectl_plugin")
+
+
+def _command_line(module: str) -> typer.Typer:
     from deltaloop.api.errors import MissingExtraError
 
     try:
-        from deltaloop.cli.app import app
+        app: typer.Typer = import_module(module).app
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("typer", "rich"):
             raise MissingExtraError("the command line", "cli") from None

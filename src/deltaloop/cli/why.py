@@ -29,10 +29,12 @@ class Explanation(NamedTuple):
     Attributes:
         standby_of: Leader if the program is a standby, or an empty string if the leader is unknown. None if the program
             leads or uses no leader election.
+        shard: Range of the object and its owner; None if the program is not sharded.
     """
 
     reconciles: list[dict[str, Any]]
     standby_of: str | None
+    shard: Mapping[str, Any] | None = None
 
 
 def why(
@@ -62,9 +64,12 @@ def why(
     if output not in ("text", "json"):
         raise typer.BadParameter(f"--output must be text or json, got {output!r}")
     program = RunningProgram(address, pod, lease, kubeconfig, context)
-    found, standby_of = ask(program, kind=kind, namespace=namespace, name=name)
+    found, standby_of, shard = ask(program, kind=kind, namespace=namespace, name=name)
     if standby_of is not None:
         typer.echo(f"note: {standby_note(standby_of)}", err=True)
+    if shard is not None:
+        for note in shard_notes(shard, found=bool(found)):
+            typer.echo(f"note: {note}", err=True)
     if not found:
         typer.echo(
             f"error: {obj} in namespace {namespace} has no recent reconciles. Use KIND/NAME to find objects that"
@@ -91,9 +96,26 @@ def ask(program: RunningProgram, *, kind: str, namespace: str, name: str) -> Exp
         answered = json.loads(body)
         found, standby = answered["reconciles"], answered.get("standby")
         leader = None if standby is None else str(standby["leader"])
+        shard = answered.get("shard")
+        if shard is not None:
+            shard = {**shard, "owner": str(shard["owner"]), "unowned": float(shard["unownedSeconds"] or 0.0)}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise foreign("the address") from None
-    return Explanation(cast("list[dict[str, Any]]", found), leader)
+    return Explanation(cast("list[dict[str, Any]]", found), leader, shard)
+
+
+def shard_notes(shard: Mapping[str, Any], *, found: bool) -> Iterator[str]:
+    """Return notes about an object of another member, and about ranges without an owner."""
+    if not shard["owner"]:
+        seconds = f"{shard['unowned']:.0f} s"
+        yield one_line(f"range {shard['range']} of the object has had no owner for {seconds}. Check all members.")
+    elif not found and shard["owner"] != shard["member"]:
+        yield one_line(
+            f"{shard['owner']} owns range {shard['range']} of the object, and {shard['member']} answers. Set --address "
+            "to the owner."
+        )
+    if shard["rangesWithoutOwner"]:
+        yield one_line(f"{shard['rangesWithoutOwner']} ranges have no owner. Check all members.")
 
 
 def standby_note(leader: str) -> str:

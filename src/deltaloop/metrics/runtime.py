@@ -14,6 +14,7 @@ from deltaloop.metrics.cache import InformerMetrics
 from deltaloop.metrics.client import RestClientMetrics
 from deltaloop.metrics.collector import RegisteredCollector, families_of
 from deltaloop.metrics.leaderelection import LeaderMetrics
+from deltaloop.metrics.sharding import ShardMetrics
 from deltaloop.metrics.webhooks import ReviewMetrics
 from deltaloop.metrics.workqueue import WorkQueueMetrics
 from deltaloop.workqueue.metrics import QueueMetrics
@@ -146,6 +147,7 @@ class ProgramMetrics:
         requests: Collector for ``ClientOptions(metrics=...)``.
         elections: Collector for ``LeaderElector(metrics=...)``.
         reviews: Collector for ``Manager(webhook_metrics=...)``.
+        shards: Collector of the ranges. Set its ``state`` to ``lambda: manager.shard_state``.
     """
 
     def __init__(self, *, registries: Iterable[CollectorRegistry] | None = None) -> None:
@@ -177,6 +179,7 @@ class ProgramMetrics:
         self.requests: RestClientMetrics = RestClientMetrics(registry=registry)
         self.elections: LeaderMetrics = LeaderMetrics(registry=registry)
         self.reviews: ReviewMetrics = ReviewMetrics(registry=registry)
+        self.shards: ShardMetrics = ShardMetrics(registry=registry)
 
         self._page = MetricsPage(registry, (REGISTRY,) if registries is None else tuple(registries))
 

@@ -73,7 +73,7 @@ class PlannedVersion:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOutcome:
-    """Plan, with the first write of each object, and the changed objects before and afterwards."""
+    """Plan, with the first write of each object, and the changed objects before and afterwards, if they are kept."""
 
     plan: Plan
     first_writes: Mapping[tuple[str, str], FirstWrite]
@@ -156,7 +156,12 @@ class LoadedSnapshot:
 
 
 def run_plan(
-    version: PlannedVersion, snapshot: LoadedSnapshot, *, keep_requests: bool = False, progress: Progress | None = None
+    version: PlannedVersion,
+    snapshot: LoadedSnapshot,
+    *,
+    keep_requests: bool = False,
+    keep_objects: bool = False,
+    progress: Progress | None = None,
 ) -> PlanOutcome:
     """Plan a version on a snapshot; must not be called on an event loop.
 
@@ -167,7 +172,13 @@ def run_plan(
 
         with suppress(MissingExtraError):
             authority()  # before the clock is replaced
-    run = _Run(version, snapshot, keep_requests=keep_requests, progress=progress or (lambda _, __: None))
+    run = _Run(
+        version,
+        snapshot,
+        keep_requests=keep_requests,
+        keep_objects=keep_objects,
+        progress=progress or (lambda _, __: None),
+    )
     with _quiet(), deterministic(_SEED, clock=run.time, epoch=snapshot.epoch):
         try:
             return run_virtual(run.live(), network=MemoryNetwork())
@@ -189,11 +200,18 @@ def _quiet() -> Generator[None, None, None]:
 @final
 class _Run:
     def __init__(
-        self, version: PlannedVersion, snapshot: LoadedSnapshot, *, keep_requests: bool, progress: Progress
+        self,
+        version: PlannedVersion,
+        snapshot: LoadedSnapshot,
+        *,
+        keep_requests: bool,
+        keep_objects: bool,
+        progress: Progress,
     ) -> None:
         self._version = version
         self._snapshot = snapshot
         self._keeps = keep_requests
+        self._keeps_objects = keep_objects
         self._progress = progress
         self._loop: VirtualLoop | None = None
 
@@ -284,7 +302,11 @@ class _Run:
             webhooks_not_asked=tuple(asked),
             numbers=numbers,
         )
-        return PlanOutcome(plan=secrets.hidden(plan), first_writes=recorded.first, changed=changes.objects())
+        return PlanOutcome(
+            plan=secrets.hidden(plan),
+            first_writes=recorded.first,
+            changed=changes.objects() if self._keeps_objects else {},
+        )
 
     async def _define(self, admin: Client, stored: StoredObjects) -> list[PlanProblem]:
         """Apply the CRDs of the version before the program starts, and return the stored objects that they reject."""

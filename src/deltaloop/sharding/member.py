@@ -53,7 +53,7 @@ _log: Final = logging.getLogger("deltaloop.sharding")
 _POLL: Final = 0.02
 """Time in seconds between two checks whether the work in a moving range has ended."""
 _RETRY: Final = 1.0
-_REPORT_PERIOD: Final = 30.0
+_REPORT_PERIOD: Final = 10.0
 _REPORT_DISTANCE: Final = 0.1
 _POINTS: Final = 512
 _FEWEST_POINTS: Final = 32
@@ -126,6 +126,7 @@ class ShardMember:
         )
         duration = float(math.ceil(options.election.lease_duration))
         self.share: Share = Share(options.key, member=identity, settling=duration, clock=clock)
+        self.share.range_name = self._range_name
         self._client = client
         self._clock = clock
         self._lease = lease
@@ -175,6 +176,14 @@ class ShardMember:
         unowned = tuple(each for each in ranges if (each.unowned_for or 0.0) > self._ownership.limit)
         members = tuple(sorted(holder for holder in self._holders.values() if holder))
         return ShardState(self.options.name, self.identity, members, ranges, unowned)
+
+    def range_of(self, key: str) -> RangeState | None:
+        """Return the range of a key, or None before the first map."""
+        number = self.share.number_of(key)
+        return next((each for each in self.state.ranges if each.start <= number < each.end), None)
+
+    def _range_name(self, key: str) -> str:
+        return f"{self._member.map.find(self.share.number_of(key)).start:016x}" if self._member.map.ranges else ""
 
     @property
     def has_left(self) -> bool:

@@ -44,7 +44,7 @@ class Share:
         Args:
             by: Hashed part of a key.
             member: Identity of the member, for errors.
-            settling: Time in seconds within which a write without an answer arrives, if it arrives at all.
+            settling: Longest time in seconds between the start of a request and its arrival.
             clock: Monotonic clock in seconds.
         """
         self.by: ShardKey = by
@@ -53,6 +53,8 @@ class Share:
         self.owned: KeyRanges = KeyRanges()
         self.is_valid: Callable[[], bool] = lambda: False
         """Function that returns whether the Lease of the member is valid."""
+        self.range_name: Callable[[str], str] = lambda _: ""
+        """Function that returns the name of a key's range for log records."""
         self._settling = settling
         self._clock = clock
         self._finishing = KeyRanges()

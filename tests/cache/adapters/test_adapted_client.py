@@ -77,7 +77,7 @@ def client(*answers: AbstractAsyncContextManager[StreamResponse]) -> tuple[Adapt
     return AdaptedClient(foreign, name="theirs", packages=frozenset({"tests"})), foreign
 
 
-async def test_a_list_is_asked_for_and_decoded() -> None:
+async def test_adapter_requests_and_decodes_list() -> None:
     adapted, foreign = client(answering(LIST[:10], LIST[10:]))
     page = await adapted.list(kinds.CONFIG_MAP, namespace="n", options=ListOptions(limit=3))
     assert [item.name for item in page] == ["a"]
@@ -86,7 +86,7 @@ async def test_a_list_is_asked_for_and_decoded() -> None:
     assert foreign.asked[0].query == {"limit": "3"}
 
 
-async def test_a_watch_is_asked_for_and_decoded_and_ends() -> None:
+async def test_adapter_requests_and_decodes_watch() -> None:
     adapted, foreign = client(answering(EVENT[:20], EVENT[20:] + EVENT))
     async with adapted.watch(kinds.CONFIG_MAP, options=ListOptions(resource_version="7", timeout_seconds=5)) as events:
         assert [event.object.name async for event in events] == ["a", "a"]
@@ -108,7 +108,7 @@ async def test_refusals_are_api_errors() -> None:
             pass
 
 
-async def test_their_errors_become_ours_and_say_nothing_secret() -> None:
+async def test_foreign_errors_are_converted_without_secrets() -> None:
     refused = TheirError("token=abcdef")
     refused.__cause__ = ConnectionRefusedError(111, "Connection refused")
     adapted, _ = client(answering(refused), answering(TheirError("token=abcdef")), answering(EVENT, TheirError("x")))
@@ -126,7 +126,7 @@ async def test_their_errors_become_ours_and_say_nothing_secret() -> None:
     assert (broken.value.method, broken.value.path) == ("GET", "/api/v1/configmaps")
 
 
-async def test_a_bug_is_not_taken_for_the_network() -> None:
+async def test_programming_error_is_not_converted_to_network_error() -> None:
     adapted, _ = client(answering(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         await adapted.list(kinds.CONFIG_MAP)
@@ -138,7 +138,7 @@ async def test_html_is_malformed() -> None:
         await adapted.list(kinds.CONFIG_MAP)
 
 
-async def test_silence_ends_at_the_time_limit() -> None:
+async def test_silent_response_times_out() -> None:
     adapted, _ = client(answering(b"{", 100.0), answering(100.0), answering(100.0))
     with pytest.raises(RequestTimeoutError):
         await adapted.list(kinds.CONFIG_MAP)
@@ -151,7 +151,7 @@ async def test_silence_ends_at_the_time_limit() -> None:
     assert asyncio.get_running_loop().time() == 90.0
 
 
-async def test_a_silent_watch_ends_at_our_deadline() -> None:
+async def test_silent_watch_ends_at_deadline_of_adapter() -> None:
     adapted, _ = client(answering(EVENT, 1000.0))
     with pytest.raises(StreamEndedError):
         async with adapted.watch(kinds.CONFIG_MAP, options=ListOptions(timeout_seconds=60)) as events:
@@ -165,7 +165,7 @@ MANY_LIST = b'{"metadata":{"resourceVersion":"7"},"items":[' + MANY_FIELDS + b"]
 
 @pytest.mark.parametrize("drops", [False, True])
 @pytest.mark.parametrize("metadata_only", [False, True])
-async def test_metadata_and_managed_fields_are_asked_for_and_decoded_as_said(metadata_only: bool, drops: bool) -> None:
+async def test_metadata_only_and_managed_fields_options_are_applied(metadata_only: bool, drops: bool) -> None:
     options = ListOptions(drop_managed_fields=drops)
     event = b'{"type":"ADDED","object":' + MANY_FIELDS + b"}\n"
     adapted, foreign = client(answering(MANY_LIST), answering(event))
@@ -184,7 +184,7 @@ async def test_metadata_and_managed_fields_are_asked_for_and_decoded_as_said(met
         assert ("managedFields" in obj["metadata"]) is not drops
 
 
-async def test_everything_is_asked_for_if_nobody_says_what() -> None:
+async def test_full_objects_are_requested_by_default() -> None:
     adapted, foreign = client(answering(MANY_LIST), answering(EVENT))
     (listed,) = await adapted.list(kinds.CONFIG_MAP)
     async with adapted.watch(kinds.CONFIG_MAP) as events:
@@ -198,7 +198,7 @@ async def test_everything_is_asked_for_if_nobody_says_what() -> None:
     assert repr(adapted) == "<AdaptedClient over theirs>"
 
 
-async def test_the_time_limit_may_be_chosen_and_is_told() -> None:
+async def test_request_timeout_is_configurable_and_named_in_error() -> None:
     adapted = AdaptedClient(
         Foreign(answering(100.0), answering(100.0)), name="theirs", packages=frozenset(), request_timeout=2.5
     )
@@ -212,7 +212,7 @@ async def test_the_time_limit_may_be_chosen_and_is_told() -> None:
             AdaptedClient(Foreign(), name="theirs", packages=frozenset(), request_timeout=wrong)
 
 
-async def test_an_answer_is_closed_however_it_is_left() -> None:
+async def test_response_is_closed_after_success_and_error() -> None:
     closed: list[str] = []
 
     @asynccontextmanager
@@ -248,7 +248,7 @@ async def test_an_answer_is_closed_however_it_is_left() -> None:
     assert closed == [each for name in names for each in (f"body of {name}", name)]
 
 
-async def test_a_failure_names_every_error_and_the_systems_own_words_only() -> None:
+async def test_error_names_all_causes_and_only_system_messages() -> None:
     inner = OSError(113, "No route to host")
     hidden = TheirError("token=abcdef")
     hidden.__context__ = inner
@@ -271,7 +271,7 @@ async def test_a_failure_names_every_error_and_the_systems_own_words_only() -> N
     ]
 
 
-async def test_of_a_refusal_a_beginning_is_read() -> None:
+async def test_only_start_of_long_error_body_is_read() -> None:
     message = "x" * 65_000
     said = json.dumps({"kind": "Status", "reason": "Expired", "code": 410, "message": message}).encode()
     said += b" " * (64 * 1024 - len(said) - 1)
@@ -287,7 +287,7 @@ async def test_of_a_refusal_a_beginning_is_read() -> None:
         await adapted.list(kinds.CONFIG_MAP)
 
 
-async def test_of_many_causes_ten_are_named_and_each_once() -> None:
+async def test_error_names_at_most_ten_causes_once_each() -> None:
     errors = [type(f"Error{number}", (TheirError,), {})() for number in range(12)]
     for outer, inner in pairwise(errors):
         outer.__cause__ = inner
@@ -301,7 +301,7 @@ async def test_of_many_causes_ten_are_named_and_each_once() -> None:
         await adapted.list(kinds.CONFIG_MAP)
 
 
-async def test_a_watch_knows_when_the_last_byte_came() -> None:
+async def test_watch_records_time_of_last_byte() -> None:
     adapted, _ = client(answering(5.0, 2.0, EVENT))
     async with adapted.watch(kinds.CONFIG_MAP) as events:
         assert events.last_byte_at == 5.0
@@ -309,7 +309,7 @@ async def test_a_watch_knows_when_the_last_byte_came() -> None:
         assert events.last_byte_at == 7.0 + 5.0
 
 
-async def test_after_a_cancelled_read_a_watch_is_over() -> None:
+async def test_canceled_read_ends_watch() -> None:
     """The foreign client may have lost the bytes that were on their way."""
     adapted, _ = client(answering(EVENT, 10.0, EVENT))
     async with adapted.watch(kinds.CONFIG_MAP) as events:
@@ -323,7 +323,7 @@ async def test_after_a_cancelled_read_a_watch_is_over() -> None:
 
 
 @pytest.mark.parametrize("metadata_only", [False, True])
-async def test_what_can_be_read_of_a_list_is_in_the_error(metadata_only: bool) -> None:
+async def test_readable_items_of_list_are_in_error(metadata_only: bool) -> None:
     adapted, _ = client(answering(MANY_LIST.replace(b"[{", b"[7,{", 1)))
     with pytest.raises(UnreadableItemsError) as caught:
         await adapted.list(kinds.CONFIG_MAP, metadata_only=metadata_only)
@@ -332,7 +332,7 @@ async def test_what_can_be_read_of_a_list_is_in_the_error(metadata_only: bool) -
     assert len(caught.value.page.unreadable) == 1
 
 
-async def test_their_own_time_limit_is_a_failure_of_theirs() -> None:
+async def test_foreign_timeout_is_connection_error() -> None:
     adapted, _ = client(answering(TimeoutError()), answering(TimeoutError()), answering(b"{", TimeoutError()))
     for error in (TransportError, TransportError, StreamEndedError):
         with pytest.raises(error, match="theirs: TimeoutError") as caught:
@@ -341,7 +341,7 @@ async def test_their_own_time_limit_is_a_failure_of_theirs() -> None:
         assert not isinstance(caught.value, RequestTimeoutError)
 
 
-async def test_a_time_limit_of_theirs_while_closing_is_not_taken_for_ours() -> None:
+async def test_foreign_timeout_while_closing_is_not_converted() -> None:
     @asynccontextmanager
     async def closing_late() -> AsyncGenerator[StreamResponse, None]:
         try:
@@ -356,11 +356,11 @@ async def test_a_time_limit_of_theirs_while_closing_is_not_taken_for_ours() -> N
 
 
 @pytest.mark.parametrize("make", [from_kubernetes, from_kubernetes_asyncio, from_kr8s, from_lightkube])
-def test_something_else_is_refused_by_name(make: Any) -> None:
+def test_adapting_unsupported_object_raises_error_with_its_type(make: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=r"builtins\.int"):
         make(7)
 
 
-def test_the_blocking_side_of_kr8s_is_refused() -> None:
+def test_blocking_kr8s_client_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="api")):
         from_kr8s(SimpleNamespace(call_api=None, _asyncio=False))

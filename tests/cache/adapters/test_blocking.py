@@ -82,7 +82,7 @@ def raised(monkeypatch: pytest.MonkeyPatch) -> Generator[list[type[BaseException
 
 
 @pytest.mark.real_time
-async def test_it_is_read_in_a_thread_that_ends_when_it_is_left(caplog: pytest.LogCaptureFixture) -> None:
+async def test_reader_thread_ends_when_response_is_left(caplog: pytest.LogCaptureFixture) -> None:
     answer = Blocking(b"one", b"two")
     async with in_thread(lambda: answer, name=NAME) as response:
         assert (response.status, response.headers) == (200, answer.headers)
@@ -101,7 +101,7 @@ async def test_it_is_read_in_a_thread_that_ends_when_it_is_left(caplog: pytest.L
 
 
 @pytest.mark.real_time
-async def test_it_is_read_to_its_end_and_given_back_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_response_is_read_completely_and_released_once(caplog: pytest.LogCaptureFixture) -> None:
     slices = [b"%d" % number for number in range(40)]
     answer = Blocking(*slices)
     answer.may_read.set()
@@ -116,7 +116,7 @@ async def test_it_is_read_to_its_end_and_given_back_once(caplog: pytest.LogCaptu
 
 
 @pytest.mark.real_time
-async def test_a_thread_does_not_read_ahead_of_its_reader(caplog: pytest.LogCaptureFixture) -> None:
+async def test_thread_reads_only_limited_chunks_ahead(caplog: pytest.LogCaptureFixture) -> None:
     answer = Blocking(*[b"x"] * 1000)
     async with in_thread(lambda: answer, name=NAME) as response:
         await asyncio.sleep(0.05)
@@ -130,7 +130,7 @@ async def test_a_thread_does_not_read_ahead_of_its_reader(caplog: pytest.LogCapt
 
 
 @pytest.mark.real_time
-async def test_what_sending_raises_is_raised_here() -> None:
+async def test_error_of_sending_is_raised_in_event_loop() -> None:
     def fail() -> Blocking:
         raise TheirError
 
@@ -140,7 +140,7 @@ async def test_what_sending_raises_is_raised_here() -> None:
 
 
 @pytest.mark.real_time
-async def test_what_reading_raises_is_raised_here_and_ends_it() -> None:
+async def test_error_of_reading_is_raised_in_event_loop_and_closes_response() -> None:
     answer = Blocking(b"one", TheirError("x"), b"two")
     async with in_thread(lambda: answer, name=NAME) as response:
         assert await anext(response.chunks) == b"one"
@@ -152,7 +152,7 @@ async def test_what_reading_raises_is_raised_here_and_ends_it() -> None:
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("fails", [False, True])
-async def test_a_thread_that_waits_for_the_beginning_is_left(fails: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_leaving_does_not_wait_for_response_headers(fails: bool, caplog: pytest.LogCaptureFixture) -> None:
     """It closes what it gets, and an error that comes then is of no interest to anybody."""
     answer, begins = Blocking(), threading.Event()
 
@@ -174,7 +174,7 @@ async def test_a_thread_that_waits_for_the_beginning_is_left(fails: bool, caplog
     assert caplog.records == []
 
 
-def test_a_thread_that_does_not_end_is_waited_for_two_seconds(caplog: pytest.LogCaptureFixture) -> None:
+def test_leaving_waits_at_most_two_seconds_for_thread(caplog: pytest.LogCaptureFixture) -> None:
     """It may outlive the event loop, and ends quietly."""
     answer = Blocking(refuses_to_end=True)
 

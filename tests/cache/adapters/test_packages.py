@@ -147,7 +147,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @packages
-async def test_an_informer_fills_follows_and_ends(name: str, tmp_path: Path) -> None:
+async def test_informer_over_foreign_client_lists_watches_and_stops(name: str, tmp_path: Path) -> None:
     async with world(name, tmp_path) as here:
         await here.create("a", text="ä" * 10)
         async with InformerFactory(here.adapted, namespace="default") as factory:
@@ -167,7 +167,7 @@ async def test_an_informer_fills_follows_and_ends(name: str, tmp_path: Path) -> 
 
 
 @packages
-async def test_metadata_is_all_that_comes_if_nothing_else_is_asked_for(name: str, tmp_path: Path) -> None:
+async def test_metadata_only_list_has_no_data(name: str, tmp_path: Path) -> None:
     async with world(name, tmp_path) as here:
         await here.create("a", text="x" * 5000)
         async with InformerFactory(here.adapted, namespace="default") as factory:
@@ -198,7 +198,7 @@ async def test_selectors_and_pages_reach_the_server(name: str, tmp_path: Path) -
 
 
 @packages
-async def test_what_the_server_refuses_are_our_errors(name: str, tmp_path: Path) -> None:
+async def test_server_errors_are_raised_as_own_error_classes(name: str, tmp_path: Path) -> None:
     async with world(name, tmp_path) as here:
         unknown = ResourceType[dl.Resource]("nobody.example.com", "v1", "Nothing", "nothings")
         with pytest.raises(NotFoundError):
@@ -226,7 +226,7 @@ async def test_wrong_credentials_are_our_error(name: str, tmp_path: Path) -> Non
 
 
 @packages
-async def test_a_server_that_is_not_there_is_a_refused_connection(name: str, tmp_path: Path) -> None:
+async def test_unreachable_server_raises_connection_refused(name: str, tmp_path: Path) -> None:
     async with world(name, tmp_path) as here:
         here.relay.refuse()
         here.relay.inject(Cut())
@@ -244,9 +244,7 @@ async def test_a_server_that_is_not_there_is_a_refused_connection(name: str, tmp
 
 @packages
 @pytest.mark.parametrize("cut", [Cut(), Reset()])
-async def test_a_stream_that_is_cut_ends_with_our_error_and_the_informer_goes_on(
-    name: str, cut: Cut | Reset, tmp_path: Path
-) -> None:
+async def test_cut_stream_raises_own_error_and_informer_continues(name: str, cut: Cut | Reset, tmp_path: Path) -> None:
     async with world(name, tmp_path) as here:
         options = ListOptions(resource_version="", timeout_seconds=60)
         async with here.adapted.watch(CONFIG_MAP, options=options) as events:
@@ -263,7 +261,7 @@ async def test_a_stream_that_is_cut_ends_with_our_error_and_the_informer_goes_on
 
 
 @packages
-async def test_an_idle_watch_holds_up_nobody_and_leaves_at_once(name: str, tmp_path: Path) -> None:
+async def test_idle_watch_blocks_no_request_and_closes_quickly(name: str, tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     async with world(name, tmp_path) as here:
         version = (await here.adapted.list(CONFIG_MAP)).resource_version

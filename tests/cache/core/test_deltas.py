@@ -68,7 +68,7 @@ def test_deltas_of_a_key_come_together_and_in_order() -> None:
     assert short(popped) == [("Added", "1", False), ("Updated", "2", False), ("Deleted", "3", False)]
 
 
-def test_a_key_keeps_its_place_in_line() -> None:
+def test_key_keeps_its_queue_position() -> None:
     queue = DeltaQueue[Resource](known_objects=Known())
     for name in ("a", "b", "c"):
         queue.add(pod(name))
@@ -76,7 +76,7 @@ def test_a_key_keeps_its_place_in_line() -> None:
     assert [popped.key for popped in drain(queue)] == ["default/a", "default/b", "default/c"]
 
 
-def test_a_key_added_again_does_not_jump_the_line() -> None:
+def test_key_added_again_goes_to_end_of_queue() -> None:
     queue = DeltaQueue[Resource](known_objects=Known())
     for name in ("a", "b"):
         queue.add(pod(name))
@@ -86,7 +86,7 @@ def test_a_key_added_again_does_not_jump_the_line() -> None:
     assert queue.list_keys() == ["default/b", "default/c", "default/a"]
 
 
-def test_two_deletions_in_a_row_are_one_and_the_informed_one_wins() -> None:
+def test_consecutive_deletions_are_merged_with_known_state() -> None:
     known = Known(pod("a", 1))
     real, unknown = pod("a", 5), DeletedFinalStateUnknown("default/a", pod("a", 1))
     for first, second in ((real, unknown), (unknown, real), (real, pod("a", 6))):
@@ -97,7 +97,7 @@ def test_two_deletions_in_a_row_are_one_and_the_informed_one_wins() -> None:
         assert short(popped) == [("Deleted", "5", False)]
 
 
-def test_deletions_are_merged_only_in_a_row() -> None:
+def test_only_consecutive_deletions_are_merged() -> None:
     queue = DeltaQueue[Resource](known_objects=Known(pod("a")))
     queue.delete(pod("a", 2))
     queue.add(pod("a", 3))
@@ -116,7 +116,7 @@ def test_the_deletion_of_an_unknown_object_is_dropped() -> None:
     assert queue.list_keys() == ["default/known", "default/b"]
 
 
-def test_without_known_objects_only_what_waits_can_be_deleted() -> None:
+def test_without_known_objects_only_queued_objects_can_be_deleted() -> None:
     queue = DeltaQueue[Resource]()
     queue.delete(pod("a"))
     assert len(queue) == 0
@@ -128,7 +128,7 @@ def test_without_known_objects_only_what_waits_can_be_deleted() -> None:
     assert len(queue.deltas_of("default/a")) == 2
 
 
-def test_replace_tells_what_is_and_makes_deletions_for_the_rest() -> None:
+def test_replace_adds_listed_objects_and_deletes_others() -> None:
     known = Known(pod("a", 5), pod("b", 5), pod("c", 5))
     queue = DeltaQueue[Resource](known_objects=known)
     queue.delete(pod("b", 6))
@@ -149,9 +149,7 @@ def test_replace_tells_what_is_and_makes_deletions_for_the_rest() -> None:
         pytest.param([("add", 1), ("replace", 3)], "3", id="replaced"),
     ],
 )
-def test_an_object_that_only_waits_is_deleted_once_with_its_newest_state(
-    before: list[tuple[str, int]], newest: str
-) -> None:
+def test_replace_deletes_queued_object_once_with_newest_state(before: list[tuple[str, int]], newest: str) -> None:
     queue = DeltaQueue[Resource](known_objects=Known())
     for verb, version in before:
         obj: Any = pod("a", version)
@@ -163,7 +161,7 @@ def test_an_object_that_only_waits_is_deleted_once_with_its_newest_state(
     assert [delta.type for delta in popped.deltas].count(DeltaType.DELETED) == 1
 
 
-def test_the_queued_state_goes_before_the_known_one() -> None:
+def test_deletion_uses_queued_state_before_known_state() -> None:
     queue = DeltaQueue[Resource](known_objects=Known(pod("a", 5)))
     queue.update(pod("a", 6))
     queue.replace([])
@@ -171,7 +169,7 @@ def test_the_queued_state_goes_before_the_known_one() -> None:
     assert short(popped) == [("Updated", "6", False), ("Deleted", "6", True)]
 
 
-def test_a_tombstone_that_waits_is_not_wrapped_in_another() -> None:
+def test_queued_tombstone_is_not_wrapped_again() -> None:
     queue = DeltaQueue[Resource](known_objects=Known(pod("a", 5)))
     queue.replace([])
     queue.replace([])
@@ -187,7 +185,7 @@ def test_replace_with_an_object_without_a_name_changes_nothing() -> None:
     assert not queue.has_synced
 
 
-def test_resync_tells_known_objects_that_have_nothing_queued() -> None:
+def test_resync_queues_known_objects_without_queued_deltas() -> None:
     queue = DeltaQueue[Resource](known_objects=Known(pod("a", 5), pod("b", 5), pod("c", 5)))
     queue.update(pod("a", 6))
     queue.delete(pod("b", 6))
@@ -241,7 +239,7 @@ def test_has_synced() -> None:
     assert empty.has_synced
 
 
-def test_what_is_popped_before_synced_is_in_the_initial_list() -> None:
+def test_deltas_popped_before_sync_belong_to_initial_list() -> None:
     queue = DeltaQueue[Resource](known_objects=Known(pod("gone")))
     queue.replace([pod("a"), pod("b")])
     first = [item.is_in_initial_list for item in drain(queue)]
@@ -250,7 +248,7 @@ def test_what_is_popped_before_synced_is_in_the_initial_list() -> None:
     assert [item.is_in_initial_list for item in drain(queue)] == [False]
 
 
-def test_add_if_not_present_yields_to_what_is_newer() -> None:
+def test_add_if_not_present_keeps_newer_deltas() -> None:
     queue = DeltaQueue[Resource](known_objects=Known())
     queue.add(pod("a", 1))
     popped = queue.pop()
@@ -262,7 +260,7 @@ def test_add_if_not_present_yields_to_what_is_newer() -> None:
     assert [short(item) for item in drain(queue)] == [[("Added", "1", False)]]
 
 
-def test_close_lets_what_waits_be_popped() -> None:
+def test_queued_deltas_can_be_popped_after_close() -> None:
     queue = DeltaQueue[Resource]()
     queue.add(pod("a"))
     queue.close()
@@ -272,7 +270,7 @@ def test_close_lets_what_waits_be_popped() -> None:
         queue.pop()
 
 
-def test_the_key_of_a_tombstone_is_its_own() -> None:
+def test_key_of_tombstone_is_its_key_field() -> None:
     assert deletion_handling_key(DeletedFinalStateUnknown("x/y", pod("a"))) == "x/y"
     assert deletion_handling_key(pod("a")) == "default/a"
 
@@ -430,14 +428,14 @@ class Vanishing(Known):
         return ["default/lost", *super().list_keys()]
 
 
-def test_what_is_lost_between_keys_and_objects_is_passed_over() -> None:
+def test_object_that_vanishes_during_resync_is_skipped() -> None:
     queue = DeltaQueue[Resource](known_objects=Vanishing(pod("a", 1)))
     queue.resync()
     (popped,) = drain(queue)
     assert short(popped) == [("Sync", "1", False)]
 
 
-def test_a_stand_in_is_a_deletion_until_the_deletion_itself_comes() -> None:
+def test_real_deletion_replaces_tombstone() -> None:
     queue = DeltaQueue[Resource](known_objects=Known())
     stand_in = DeletedFinalStateUnknown("default/a", pod("a", 1))
     assert queue.key_of(stand_in) == "default/a"
@@ -449,20 +447,20 @@ def test_a_stand_in_is_a_deletion_until_the_deletion_itself_comes() -> None:
     assert short(popped) == [("Added", "1", False), ("Deleted", "2", False)]
 
 
-def test_what_is_put_into_a_new_queue_makes_it_synced() -> None:
+def test_added_delta_syncs_new_queue() -> None:
     queue = DeltaQueue[Resource](known_objects=Known())
     queue.add_if_not_present("default/a", (Delta(DeltaType.ADDED, pod("a", 1)),))
     assert queue.has_synced
     assert [popped.key for popped in drain(queue)] == ["default/a"]
 
 
-def test_there_is_something_unread_if_only_one_says_so() -> None:
+def test_unread_is_true_with_keys_or_any_flag() -> None:
     assert Unread(is_any=True)
     assert Unread(frozenset({"default/a"}))
     assert not Unread()
 
 
-def test_the_version_is_that_before_the_oldest_key_that_waits() -> None:
+def test_processed_version_is_before_oldest_queued_key() -> None:
     queue: DeltaQueue[Resource] = DeltaQueue()
     for name, version in (("a", 5), ("b", 6)):
         queue.add(pod(name, version))
@@ -481,7 +479,7 @@ def test_the_version_is_that_before_the_oldest_key_that_waits() -> None:
     assert queue.update_resource_version("7")
 
 
-def test_what_was_not_popped_last_comes_after_the_present_version() -> None:
+def test_requeued_deltas_keep_processed_version() -> None:
     queue: DeltaQueue[Resource] = DeltaQueue()
     queue.update_resource_version("5")
     queue.add_if_not_present("default/c", (Delta(DeltaType.ADDED, pod("c")),))
@@ -489,7 +487,7 @@ def test_what_was_not_popped_last_comes_after_the_present_version() -> None:
     assert queue.processed_version == "5"
 
 
-def test_a_deleted_object_is_transformed_and_a_stand_in_is_not() -> None:
+def test_deleted_object_is_transformed_and_tombstone_is_not() -> None:
     queue: DeltaQueue[Resource] = DeltaQueue(
         known_objects=Known(pod("a", 1), pod("b", 1)), transform=lambda obj: pod(obj.name, 99)
     )
@@ -501,7 +499,7 @@ def test_a_deleted_object_is_transformed_and_a_stand_in_is_not() -> None:
 @pytest.mark.parametrize(
     ("unread", "gone"), [(Unread(), 2), (Unread(frozenset({"default/a"})), 1), (Unread(is_any=True), 0)]
 )
-def test_an_object_that_is_unread_is_not_gone(unread: Unread, gone: int) -> None:
+def test_unreadable_object_is_not_deleted_by_replace(unread: Unread, gone: int) -> None:
     queue: DeltaQueue[Resource] = DeltaQueue(known_objects=Known(pod("a", 1), pod("b", 1)))
     queue.replace([], unread=unread)
     assert len(drain(queue)) == gone

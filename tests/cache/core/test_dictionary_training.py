@@ -33,7 +33,7 @@ def is_compressed(obj: Resource) -> bool:
     return isinstance(obj.stored, Compressed)
 
 
-def test_a_page_is_enough_before_the_list_is_complete() -> None:
+def test_training_starts_after_one_page_of_objects() -> None:
     training = DictionaryTraining(ZstdOptions())
     for number in range(499):
         training.saw(pod(f"p{number}"))
@@ -42,7 +42,7 @@ def test_a_page_is_enough_before_the_list_is_complete() -> None:
     assert training.is_due
 
 
-def test_after_the_list_a_few_are_enough_and_fewer_never() -> None:
+def test_training_after_list_needs_minimum_of_objects() -> None:
     training = DictionaryTraining(ZstdOptions())
     for number in range(31):
         training.saw(pod(f"p{number}"))
@@ -54,7 +54,7 @@ def test_after_the_list_a_few_are_enough_and_fewer_never() -> None:
     assert training.is_due
 
 
-def test_samples_are_bounded_and_from_the_whole_of_what_came() -> None:
+def test_samples_are_limited_and_spread_over_all_objects() -> None:
     training = DictionaryTraining(ZstdOptions())
     for number in range(10_000):
         training.saw(pod(f"p{number:05}"))
@@ -67,7 +67,7 @@ def test_samples_are_bounded_and_from_the_whole_of_what_came() -> None:
     assert not training.is_due
 
 
-def test_a_long_backlog_is_compressed_in_turns() -> None:
+def test_long_backlog_is_compressed_in_several_steps() -> None:
     training = DictionaryTraining(ZstdOptions())
     objects = [pod(f"p{number}") for number in range(250)]
     for obj in objects:
@@ -83,7 +83,7 @@ def test_a_long_backlog_is_compressed_in_turns() -> None:
 @pytest.mark.parametrize(
     "options", [{"level": 0}, {"level": 23}, {"dictionary_size": 0}, {"page": -1}, {"min_objects": 0}], ids=str
 )
-def test_numbers_that_are_none_are_refused(options: dict[str, int]) -> None:
+def test_invalid_zstd_options_are_rejected(options: dict[str, int]) -> None:
     with pytest.raises(ValueError, check=having(argument=f"ZstdOptions.{next(iter(options))}")):
         ZstdOptions(**options)
 
@@ -147,5 +147,5 @@ def make_machine(make: Callable[[], DictionaryTraining]) -> type[RuleBasedStateM
 SOUND = make_machine(lambda: DictionaryTraining(OPTIONS))
 
 
-def test_it_agrees_with_the_model() -> None:
+def test_training_agrees_with_model() -> None:
     run_machine(SOUND)

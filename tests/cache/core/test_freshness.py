@@ -11,5 +11,5 @@ from deltaloop.cache.core.freshness import is_reached
     ("wanted", "reached", "answer"),
     [("5", "5", True), ("5", "6", True), ("10", "9", False), ("x", "x", True), ("x", "y", False), ("5", "", False)],
 )
-def test_versions_are_numbers_or_the_same_text(wanted: str, reached: str, answer: bool) -> None:
+def test_versions_are_compared_as_numbers_or_equal_text(wanted: str, reached: str, answer: bool) -> None:
     assert is_reached(wanted, reached=reached) is answer

@@ -67,7 +67,7 @@ def test_pending_notification_is_merged_with_the_next(
     assert taken == ([] if becomes is None else [becomes])
 
 
-def test_a_new_object_after_a_deletion_is_told_from_what_was_heard_last() -> None:
+def test_new_object_after_deletion_is_update_of_last_delivered_state() -> None:
     changes = UpdateNotification(A1, A2), DeleteNotification(A2), AddNotification(A3)
     (taken,) = put_all(CoalescingBuffer[Resource](), *changes)
     assert taken[0] == UpdateNotification(A1, A3)
@@ -75,7 +75,7 @@ def test_a_new_object_after_a_deletion_is_told_from_what_was_heard_last() -> Non
     assert taken[0] == UpdateNotification(A1, A2)
 
 
-def test_a_resync_stays_one_object_twice() -> None:
+def test_merged_resync_keeps_identical_old_and_new() -> None:
     (taken,) = put_all(CoalescingBuffer[Resource](), UpdateNotification(A1, A1), UpdateNotification(A1, A1))
     notification = taken[0]
     assert isinstance(notification, UpdateNotification)
@@ -83,18 +83,18 @@ def test_a_resync_stays_one_object_twice() -> None:
 
 
 @pytest.mark.parametrize("waits", [DeleteNotification(A1), AddNotification(A1, True)])
-def test_an_item_of_the_initial_list_stays_one_while_it_is_merged(waits: Notification[Resource]) -> None:
+def test_merged_item_of_initial_list_keeps_flag(waits: Notification[Resource]) -> None:
     (taken,) = put_all(CoalescingBuffer[Resource](), waits, AddNotification(A2, True), UpdateNotification(A2, A3))
     assert taken[1], "it is counted out when it is delivered"
 
 
-def test_a_new_object_after_a_deletion_goes_on_from_what_was_heard_last() -> None:
+def test_changes_after_recreation_are_merged_with_last_delivered_state() -> None:
     changes = UpdateNotification(A1, A2), DeleteNotification(A2), AddNotification(A3), UpdateNotification(A3, A4)
     assert put_all(CoalescingBuffer[Resource](), *changes) == [(UpdateNotification(A1, A4), False)]
 
 
 @pytest.mark.parametrize("policy", list(BufferPolicy))
-def test_several_are_put_as_one_after_the_other(policy: BufferPolicy) -> None:
+def test_putting_several_equals_putting_one_by_one(policy: BufferPolicy) -> None:
     several: list[Notification[Resource]] = [
         AddNotification(A1, True),
         AddNotification(B1, True),
@@ -113,7 +113,7 @@ def test_keys_keep_their_place_in_line() -> None:
     assert [key_of(notification) for notification, _ in taken] == ["default/a", "default/b"]
 
 
-def test_a_bounded_buffer_says_when_it_is_full_and_refuses_nothing() -> None:
+def test_bounded_buffer_reports_full_and_accepts_more() -> None:
     buffer = FifoBuffer[Resource](2)
     assert not buffer.is_full
     assert (buffer.room, FifoBuffer[Resource]().room) == (2, 0)
@@ -215,11 +215,11 @@ def make_machine(make: Callable[[], NotificationBuffer[Resource]]) -> type[RuleB
 
 
 @pytest.mark.parametrize("policy", [BufferPolicy.UNBOUNDED, BufferPolicy.COALESCING])
-def test_a_handler_is_never_told_what_cannot_be(policy: BufferPolicy) -> None:
+def test_buffered_notifications_are_always_possible(policy: BufferPolicy) -> None:
     run_machine(make_machine(lambda: make_buffer(policy, 3)))
 
 
-def test_a_second_deletion_of_what_an_update_had_waited_for_is_a_deletion() -> None:
+def test_second_deletion_after_pending_update_is_one_deletion() -> None:
     taken = put_all(
         CoalescingBuffer[Resource](), UpdateNotification(A1, A2), DeleteNotification(A3), DeleteNotification(A3, False)
     )

@@ -48,7 +48,7 @@ def test_known_object_is_updated(delta_type: DeltaType) -> None:
     assert indexer.list() == [new]
 
 
-def test_a_deletion_takes_it_out() -> None:
+def test_deletion_removes_object_from_store() -> None:
     indexer, last = store(pod("a", 1)), pod("a", 2)
     told = list(process_deltas((Delta(DeltaType.DELETED, last),), indexer, is_in_initial_list=False))
     assert told == [DeleteNotification(last, final_state_known=True)]
@@ -65,7 +65,7 @@ def test_deletion_of_an_unknown_object_is_not_notified() -> None:
     assert indexer.list() == [kept]
 
 
-def test_a_deletion_that_nobody_saw_says_so() -> None:
+def test_missed_deletion_has_unknown_final_state() -> None:
     known = pod("a", 1)
     indexer = store(known)
     gone = Delta[Resource](DeltaType.DELETED, DeletedFinalStateUnknown("default/a", known))
@@ -88,7 +88,7 @@ def test_store_is_written_before_notifications() -> None:
     assert seen == [("AddNotification", ["1"]), ("UpdateNotification", ["2"]), ("DeleteNotification", [])]
 
 
-def test_a_resync_gives_the_same_object_twice() -> None:
+def test_resync_notification_has_identical_old_and_new() -> None:
     obj = pod("a")
     (told,) = process_deltas((Delta(DeltaType.SYNC, obj),), store(obj), is_in_initial_list=False)
     assert isinstance(told, UpdateNotification)
@@ -112,11 +112,11 @@ def test_a_relist_of_the_same_state_is_marked(new: Resource, unchanged: bool) ->
     assert told.is_unchanged is unchanged
 
 
-def test_an_addition_is_no_part_of_the_initial_list_unless_it_says_so() -> None:
+def test_add_notification_is_not_in_initial_list_by_default() -> None:
     assert not AddNotification(pod("a")).is_in_initial_list
 
 
-def test_objects_without_a_key_are_reported_at_the_end_and_harm_nobody_else() -> None:
+def test_objects_without_key_are_reported_after_other_objects() -> None:
     indexer = store()
     objects = (nameless(1), pod("a", 2), nameless(3), pod("b", 4))
     told = process_deltas(tuple(Delta(DeltaType.ADDED, obj) for obj in objects), indexer, is_in_initial_list=False)
@@ -149,7 +149,7 @@ class Forgetful:
         return olds[:-1]
 
 
-def test_a_store_that_does_not_answer_for_each_write_is_found_out() -> None:
+def test_store_with_too_few_results_raises_error() -> None:
     with pytest.raises(ValueError, match="shorter"):
         list(process_deltas((Delta(DeltaType.ADDED, pod("a")),), Forgetful(), is_in_initial_list=False))
 
@@ -162,7 +162,7 @@ NAMES = st.sampled_from(["a", "b", "c", "d"])
     changes=st.dictionaries(NAMES, st.sampled_from([DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED, None])),
     initial=st.booleans(),
 )
-def test_what_comes_with_its_keys_means_the_same(
+def test_deltas_with_given_keys_have_same_result(
     stored: set[str], changes: dict[str, DeltaType | None], initial: bool
 ) -> None:
     """None stands for a deletion that nobody saw."""

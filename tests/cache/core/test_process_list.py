@@ -69,18 +69,20 @@ def pods(state: dict[str, tuple[int, str]]) -> dict[str, Resource]:
 
 
 @given(known=STATES, listed=STATES)
-def test_it_is_the_same_as_in_one_go(known: dict[str, tuple[int, str]], listed: dict[str, tuple[int, str]]) -> None:
+def test_list_in_steps_equals_list_in_one_step(
+    known: dict[str, tuple[int, str]], listed: dict[str, tuple[int, str]]
+) -> None:
     check(pods(known), pods(listed), ListProcessing[Resource])
 
 
 @pytest.mark.parametrize(("size", "turns"), [(TURN - 1, 0), (TURN, 1), (2 * TURN + 1, 2)])
-def test_it_lets_others_run_every_so_many_objects(size: int, turns: int) -> None:
+def test_list_processing_yields_regularly(size: int, turns: int) -> None:
     objects = {f"p{number}": pod(f"p{number}", number + 1, node="n1") for number in range(size)}
     work = ListProcessing(listing({}, objects), indexer_of({}), is_in_initial_list=True)
     assert sum(1 for _ in work.fill()) == turns
 
 
-def test_an_object_without_a_key_is_reported_at_the_end_and_harms_nobody_else() -> None:
+def test_object_without_key_in_list_is_reported_after_other_objects() -> None:
     nameless = Resource.from_dict({"metadata": {}})
     deltas = WholeList([Delta(DeltaType.REPLACED, nameless), Delta(DeltaType.REPLACED, pod("a", 1, node="n1"))])
     indexer = indexer_of({})

@@ -58,14 +58,14 @@ def test_every_state_is_popped_in_order_in_batches_of_different_keys() -> None:
     assert queue.pop() is None
 
 
-def test_a_list_is_one_step_with_its_deletions_first() -> None:
+def test_list_is_one_batch_with_deletions_first() -> None:
     queue = InOrderQueue(known_objects=Known(pod("gone", 1), pod("kept", 1)))
     queue.replace([pod("new", 5), pod("kept", 5)])
     queue.add(pod("later", 6))
     assert drain(queue) == [["Deleted? gone@1", "Replaced new@5", "Replaced kept@5"], ["Added later@6"]]
 
 
-def test_what_a_list_deletes_is_found_when_its_turn_comes() -> None:
+def test_deletions_of_list_are_determined_when_popped() -> None:
     known = Known()
     queue = InOrderQueue(known_objects=known)
     queue.add(pod("a", 1))
@@ -75,7 +75,7 @@ def test_what_a_list_deletes_is_found_when_its_turn_comes() -> None:
     assert drain(queue) == [["Deleted? a@1"]]
 
 
-def test_a_resync_tells_what_is_known_when_its_turn_comes() -> None:
+def test_resync_uses_objects_known_when_popped() -> None:
     known = Known()
     queue = InOrderQueue(known_objects=known)
     queue.resync()
@@ -87,7 +87,7 @@ def test_a_resync_tells_what_is_known_when_its_turn_comes() -> None:
     assert drain(queue) == [["Sync a@1"]]
 
 
-def test_batches_have_a_size_and_do_not_mix_lists_with_the_rest() -> None:
+def test_batches_are_limited_and_lists_are_separate() -> None:
     queue = InOrderQueue(known_objects=Known(), batch_size=2)
     for name in "abc":
         queue.add(pod(name))
@@ -96,7 +96,7 @@ def test_batches_have_a_size_and_do_not_mix_lists_with_the_rest() -> None:
     assert [len(batch) for batch in drain(queue)] == [2, 1, 3, 1]
 
 
-def test_it_has_synced_when_the_first_list_was_processed() -> None:
+def test_queue_is_synced_after_first_list_is_processed() -> None:
     queue = InOrderQueue(known_objects=Known())
     assert not queue.has_synced
     queue.replace([])
@@ -132,7 +132,7 @@ def test_returned_batch_comes_first_again() -> None:
     assert drain(queue) == [["Added a@4", "Added b@5"]]
 
 
-def test_the_version_follows_what_was_processed() -> None:
+def test_processed_version_follows_processed_batches() -> None:
     queue = InOrderQueue(known_objects=Known())
     queue.replace([pod("a")])
     queue.update_resource_version("10")
@@ -150,7 +150,7 @@ def test_the_version_follows_what_was_processed() -> None:
     assert queue.processed_version == "12"
 
 
-def test_a_version_belongs_to_the_last_write_that_waits() -> None:
+def test_version_is_assigned_to_last_queued_write() -> None:
     queue = InOrderQueue(known_objects=Known())
     assert (queue.is_idle, queue.update_resource_version("4"), queue.processed_version) == (True, True, "4")
     queue.add(pod("a", 5))
@@ -181,13 +181,13 @@ def test_lists_and_resyncs_have_no_keys() -> None:
     assert (queue.list_keys(), len(queue)) == ([], 2)
 
 
-def test_a_batch_has_a_thousand_entries_at_most() -> None:
+def test_batch_has_at_most_thousand_entries() -> None:
     queue = InOrderQueue(known_objects=Known())
     queue.write_all([(DeltaType.ADDED, pod(f"p{number}"), "") for number in range(1001)])
     assert [len(batch) for batch in drain(queue)] == [1000, 1]
 
 
-def test_a_deleted_object_is_transformed_and_a_stand_in_is_not() -> None:
+def test_deleted_object_is_transformed_and_tombstone_is_not() -> None:
     queue = InOrderQueue(
         known_objects=Known(),
         key_func=lambda obj: f"key of {obj.name}",
@@ -209,7 +209,7 @@ def test_a_batch_with_several_versions_reaches_the_last_one() -> None:
     assert queue.processed_version == "7"
 
 
-def test_a_version_that_comes_while_a_batch_is_processed_waits_for_later_writes() -> None:
+def test_version_set_during_batch_waits_for_later_writes() -> None:
     queue = InOrderQueue(known_objects=Known())
     queue.write_all([(DeltaType.ADDED, pod("a", 5), "5")])
     batch = pop(queue)
@@ -221,7 +221,7 @@ def test_a_version_that_comes_while_a_batch_is_processed_waits_for_later_writes(
     assert queue.processed_version == "9"
 
 
-def test_a_transform_fails_a_list_as_a_whole() -> None:
+def test_failing_transform_rejects_complete_list() -> None:
     def picky(obj: Resource) -> Resource:
         if obj.name == "b":
             raise ValueError("no")
@@ -366,7 +366,7 @@ def make_machine(make: Callable[[Known], InOrderQueue[Resource]]) -> type[RuleBa
     return Machine
 
 
-def test_what_is_written_together_is_versioned_one_by_one() -> None:
+def test_writes_of_one_call_have_separate_versions() -> None:
     def picky(obj: Resource) -> Resource:
         if obj.name == "bad":
             raise ValueError("no")
@@ -391,14 +391,14 @@ def test_the_queue_agrees_with_the_model() -> None:
     run_machine(make_machine(lambda known: InOrderQueue(known_objects=known)))
 
 
-def test_a_batch_ends_before_the_second_of_any_key() -> None:
+def test_batch_ends_before_second_delta_of_same_key() -> None:
     queue = InOrderQueue(known_objects=Known())
     for obj in (pod("a", 1), pod("b", 2), pod("b", 3)):
         queue.update(obj)
     assert drain(queue) == [["Updated a@1", "Updated b@2"], ["Updated b@3"]]
 
 
-def test_the_newest_version_that_comes_while_a_batch_is_processed_is_its_version() -> None:
+def test_version_set_during_last_batch_is_reached_after_it() -> None:
     queue = InOrderQueue(known_objects=Known())
     queue.add(pod("a", 1))
     queue.add(pod("b", 2))
@@ -409,14 +409,14 @@ def test_the_newest_version_that_comes_while_a_batch_is_processed_is_its_version
     assert queue.processed_version == "6"
 
 
-def test_what_is_lost_between_keys_and_objects_is_passed_over() -> None:
+def test_object_that_vanishes_during_resync_is_skipped() -> None:
     queue = InOrderQueue(known_objects=Vanishing(pod("a", 1)))
     queue.replace([], unread=Unread(is_any=True))
     queue.resync()
     assert drain(queue) == [["Replaced a@1"], ["Sync a@1"]]
 
 
-def test_a_stand_in_has_a_key_and_is_no_part_of_the_initial_list() -> None:
+def test_tombstone_has_key_and_is_not_in_initial_list() -> None:
     queue = InOrderQueue(known_objects=Known())
     stand_in = DeletedFinalStateUnknown("default/a", pod("a", 1))
     assert (queue.key_of(stand_in), queue.key_of(pod("b"))) == ("default/a", "default/b")
@@ -425,7 +425,7 @@ def test_a_stand_in_has_a_key_and_is_no_part_of_the_initial_list() -> None:
 
 
 @pytest.mark.parametrize(("size", "turns"), [(TURN - 1, 0), (TURN, 1), (2 * TURN + 1, 2)])
-def test_a_list_is_made_ready_in_turns(size: int, turns: int) -> None:
+def test_list_is_prepared_in_several_steps(size: int, turns: int) -> None:
     queue = InOrderQueue(known_objects=Known())
     steps = [*queue.prepare(pod(f"p{number}") for number in range(size))]
     assert steps[:-1] == [None] * turns

@@ -32,7 +32,7 @@ def fails_on_x(text: str) -> list[str]:
     return [text[:1]] if text else []
 
 
-def test_a_set_that_became_empty_is_gone() -> None:
+def test_empty_index_set_is_removed() -> None:
     items = IndexedItems({"words": words})
     items.put("k1", "a")
     items.put("k2", "a")
@@ -72,7 +72,7 @@ def test_later_indexers_cover_stored_objects() -> None:
     assert items.index.values("length") == ["2"]
 
 
-def test_an_indexer_is_added_twice_only_with_the_same_function() -> None:
+def test_indexer_can_be_added_again_only_with_same_function() -> None:
     items = IndexedItems[Resource]({"node": field_path("spec.nodeName")})
     items.put("default/a", pod("a", node="n1"))
     items.add_indexers({"node": field_path("spec.nodeName")})
@@ -83,7 +83,7 @@ def test_an_indexer_is_added_twice_only_with_the_same_function() -> None:
     assert items.index.keys("node", "n1") == {"default/a"}
 
 
-def test_an_unknown_index_is_named_with_those_there_are() -> None:
+def test_unknown_index_error_lists_known_indexes() -> None:
     index = StoreIndex[str]()
     index.add_indexers({"words": words}, {})
     for call in (
@@ -95,7 +95,7 @@ def test_an_unknown_index_is_named_with_those_there_are() -> None:
             call()
 
 
-def test_a_function_that_raises_is_reported_and_costs_only_its_own_index() -> None:
+def test_failing_index_function_affects_only_its_index() -> None:
     items = IndexedItems({"first": fails_on_x, "words": words})
     items.put("k", "a b")
     (failure,) = items.put("k", "x y")
@@ -109,7 +109,7 @@ def test_a_function_that_raises_is_reported_and_costs_only_its_own_index() -> No
     assert items.index.values("first") == ["c"]
 
 
-def test_a_function_that_fails_on_what_is_stored_is_reported_when_it_is_added() -> None:
+def test_added_index_function_that_fails_on_stored_object_is_reported() -> None:
     items = IndexedItems[str]()
     items.put("k1", "x")
     items.put("k2", "c")
@@ -125,7 +125,7 @@ def test_index_values_must_be_a_collection_of_strings(result: object) -> None:
     assert items.index.values("bad") == []
 
 
-def test_a_function_that_changes_its_mind_leaves_no_key_behind() -> None:
+def test_nondeterministic_index_function_leaves_no_stale_keys() -> None:
     answers = iter(["a", "b", "c"])
     items = IndexedItems[str]({"fickle": lambda _: [next(answers)]})
     items.put("k", "")
@@ -197,7 +197,7 @@ def test_the_index_agrees_with_the_model() -> None:
     run_machine(make_machine(IndexedItems[str]))
 
 
-def test_an_index_function_that_returns_a_text_instead_of_a_list_is_refused() -> None:
+def test_index_function_that_returns_string_is_reported() -> None:
     def initial(text: str) -> Any:
         return text[:1]
 
@@ -224,9 +224,7 @@ def test_an_index_function_that_returns_a_text_instead_of_a_list_is_refused() ->
     ids=repr,
 )
 @pytest.mark.parametrize("way", ["put", "put again", "replace", "added later", "write"])
-def test_what_an_index_function_returns_is_taken_the_same_way_by_every_write(
-    way: str, returned: Any, filed: list[str] | None
-) -> None:
+def test_all_writes_treat_index_results_equally(way: str, returned: Any, filed: list[str] | None) -> None:
     def function(obj: str) -> Any:
         return ["before"] if obj == "old" else returned
 

@@ -21,13 +21,13 @@ def test_synced_means_handed_out_and_delivered() -> None:
     assert tracker.has_synced
 
 
-def test_delivered_is_not_enough_while_more_may_come() -> None:
+def test_tracker_is_not_synced_while_source_is_not() -> None:
     tracker = SingleFileTracker(lambda: False)
     tracker.start()
     tracker.finished()
     assert not tracker.has_synced
 
 
-def test_delivering_what_was_never_handed_out_is_a_bug() -> None:
+def test_finishing_without_start_raises_error() -> None:
     with pytest.raises(RuntimeError):
         SingleFileTracker(lambda: True).finished()

@@ -70,8 +70,9 @@ def test_ordinary_delays_are_not_reported() -> None:
         requests=RequestsSeen(throttled=4, throttled_ago=2.0),
     )
     assert diagnoses(state) == []
-    ended = msgspec.structs.replace(IDLE, blocked=BlockedLoop(task="", seconds=4.0, where=(), ended_ago=9.0))
-    assert kinds(ended) == [(DiagnosisKind.BLOCKED_LOOP, False)]
+    for seconds, reported in ((2.9, []), (3.0, [(DiagnosisKind.BLOCKED_LOOP, False)])):
+        ended = BlockedLoop(task="", seconds=seconds, where=(), ended_ago=9.0)
+        assert kinds(msgspec.structs.replace(IDLE, blocked=ended)) == reported
 
 
 def test_cache_is_judged_by_errors_bytes_and_age() -> None:

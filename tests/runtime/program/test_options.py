@@ -28,6 +28,10 @@ async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
         ({"drain_timeout": -1.0}, ("drain_timeout",)),
         ({"webhook_url": "https://192.0.2.7:9443/path?query"}, ("webhook_url",)),
         ({"metrics_bind_address": "{nowhere}"}, ("metrics_bind_address",)),
+        ({"processes": 0}, ("processes",)),
+        ({"processes": 2, "leader_elect": True}, ("leader_elect", "shards")),
+        ({"shard_by_name": True}, ("shard_by_name", "shards")),
+        ({"processes": 2, "record_access": "file"}, ("record_access", "processes")),
         ({"retry_period": 20.0}, ("lease_duration", "renew_deadline", "retry_period")),
     ],
 )

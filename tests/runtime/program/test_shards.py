@@ -219,11 +219,11 @@ async def test_cluster_scoped_objects_and_keys_by_name_have_one_owner_each() -> 
 async def test_a_range_without_an_owner_makes_all_members_unready() -> None:
     async with fleet("a", "b") as f:
         await f.converged("0")
-        found = await f.w.client.get(CM, "maps-shards", namespace="default")
-        for manager in f.managers.values():  # no coordinator acts
-            assert manager._shards is not None
-            manager._shards._coordinate = lambda: asyncio.sleep(0, False)  # type: ignore[method-assign]
-        text = found["data"]["ranges"].replace(f.managers["b"]._shards._member.uid, "nobody")  # type: ignore[union-attr]
+        stored = await f.w.client.get(CM, "maps-shards", namespace="default")
+        members = [manager._shards for manager in f.managers.values() if manager._shards is not None]
+        for member in members:  # no coordinator acts
+            member._coordinate = lambda: asyncio.sleep(0, False)  # type: ignore[method-assign]
+        text = stored["data"]["ranges"].replace(members[1]._member.uid, "nobody")
         await f.w.client.patch(CM, "maps-shards", {"data": {"ranges": text}}, namespace="default")
         await asyncio.sleep(9.0)
         assert all(all(check.ok for check in manager.readiness()) for manager in f.managers.values())
@@ -237,6 +237,8 @@ async def test_a_range_without_an_owner_makes_all_members_unready() -> None:
             assert (named.kind, named.stuck) == (dl.runtime.DiagnosisKind.RANGE_WITHOUT_OWNER, True)
             assert named.count == len(state.unowned)
             assert named.subject.startswith(f"maps range {state.unowned[0].name}")
+            explained = [manager._shard_of(f"{name}/a") for name in NAMESPACES]
+            assert {"", "a"} == {each["owner"] for each in explained if each is not None}
 
 
 def test_an_elector_and_shards_cannot_be_combined() -> None:

@@ -16,14 +16,14 @@ from deltaloop.cli.demo.replicas import LogLine
 from deltaloop.cli.demo.story import StepResult, Summary
 
 _STYLES: Final = {"you": "bold yellow", "server": "blue", "replica-1": "green", "replica-2": "magenta"}
-_SHOWN: Final = {
-    "caches are warm": "caches are warm",
+SHOWN_MESSAGES: Final = {
+    "caches are synced": "has synced caches",
     "leading": "leads and runs its workers",
     "no longer leading": "no longer leads",
     "created deployment": "creates the Deployment",
     "updated deployment": "updates the Deployment",
     "updated status": "updates the status",
-    "foo is gone; its deployment is garbage collected": "sees that the Foo is gone",
+    "foo is deleted, its deployment is garbage collected": "sees that the Foo is deleted",
 }
 
 
@@ -79,9 +79,9 @@ class Terminal:
         fields = line.fields
         if line.message == "reconciling":
             self.say(line.identity, f"reconciles {fields.get('key')}, triggered by: {_why(fields.get('triggers'))}")
-        elif line.message in _SHOWN:
+        elif line.message in SHOWN_MESSAGES:
             key = f" ({fields['key']})" if "key" in fields else ""
-            self.say(line.identity, _SHOWN[line.message] + key)
+            self.say(line.identity, SHOWN_MESSAGES[line.message] + key)
         elif fields.get("level") in ("WARNING", "ERROR", "CRITICAL"):
             about = f" ({fields['key']})" if "key" in fields else ""
             reason = str(fields.get("error", "")).strip().rpartition("\n")[2]

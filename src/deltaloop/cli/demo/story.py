@@ -97,13 +97,13 @@ class Story:
 
     async def _two_replicas(self) -> None:
         world = self.world
-        async with self.step("one replica leads, and the other is a standby with warm caches") as result:
+        async with self.step("one replica leads, and the other is a standby with synced caches") as result:
             for number in (1, 2):
                 identity = f"replica-{number}"
                 world.replicas[identity] = await self._start_replica(identity)
             leader = await world.until("a replica holds the lease", lambda: world.leader)
             for replica in world.replicas.values():
-                await world.until(f"{replica.identity} has warm caches", partial(replica.logged, "caches are warm"))
+                await world.until(f"{replica.identity} has synced caches", partial(replica.logged, "caches are synced"))
             await world.until(f"{leader} logs that it leads", lambda: world.replicas[leader].logged("leading"))
             result.detail = f"{leader} leads"
 

@@ -46,6 +46,10 @@ def rbac(
         ),
     ] = False,
     leader_election_namespace: Annotated[str, typer.Option(help="Namespace of the Lease, for leader election.")] = "",
+    shards: Annotated[
+        bool,
+        typer.Option("--shards", help="Add permissions for `run --shards`. Requires --leader-election-namespace."),
+    ] = False,
     event_api: Annotated[EventApi, option_of(RunOptions, "event_api")] = EventApi.CORE_V1,
     metrics_token_review: Annotated[
         bool, typer.Option("--metrics-token-review", help="Add permissions for `run --metrics-token-review`.")
@@ -63,6 +67,7 @@ def rbac(
     program = Program(
         namespace=namespace or None,
         lease_namespace=leader_election_namespace or None,
+        shards=shards,
         event_api=event_api,
         token_review=metrics_token_review,
     )
@@ -75,9 +80,10 @@ def rbac(
             print_recorded(read_access(recorded), name=name or "deltaloop", namespace=program.namespace), nl=False
         )
         return
-    if leader_elect and not leader_election_namespace:
+    if (leader_elect or shards) and not leader_election_namespace:
         raise typer.BadParameter(
-            "--leader-elect requires --leader-election-namespace, because the role is for the Lease there."
+            f"{'--shards' if shards else '--leader-elect'} requires --leader-election-namespace, because the role is "
+            "for the Leases there."
         )
     if plan:
         from deltaloop.planning.reading import reading_rules

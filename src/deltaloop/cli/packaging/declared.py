@@ -50,6 +50,7 @@ class PackageCommand:
         namespace: Namespace that the program watches. Defaults to all namespaces.
         event_api: API for Events. ``events.k8s.io/v1`` combines repeated Events into a series.
         crd: File with CRDs of kinds that have no class in the module. Repeatable.
+        shards: Whether the replicas share the objects, instead of one leader with standbys.
         service_monitor: Whether to create a ServiceMonitor for the Prometheus Operator.
     """
 
@@ -61,6 +62,7 @@ class PackageCommand:
     namespace: str | None = None
     event_api: EventApi = EventApi.CORE_V1
     crd: tuple[Path, ...] = ()
+    shards: bool = False
     service_monitor: bool = False
 
     def __post_init__(self) -> None:
@@ -118,6 +120,7 @@ class DeclaredProgram:
         around = Program(
             namespace=command.namespace or None,
             lease_namespace=namespace,
+            shards=command.shards,
             event_api=command.event_api,
             certificates=certificates,
         )
@@ -135,6 +138,7 @@ class DeclaredProgram:
             definitions=tuple(_converted(each, documents) for each in self.definitions),
             roles=tuple(roles(rules, name=name)),
             arguments=tuple(arguments),
+            shards=command.shards,
             service_monitor=command.service_monitor,
             webhooks=tuple(each for each in documents if each["kind"] != _DEFINITION),
             settings=self.settings,

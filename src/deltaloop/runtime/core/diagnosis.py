@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 MOST_LISTED: Final = 100
 """Number of keys of each list in a snapshot. Queues can contain 100 000."""
+BLOCKED_FOR: Final = 3.0
+"""Seconds of a block that is reported after its end. Imports on a busy machine need less."""
 HELD_AFTER: Final = 60.0
 """Seconds of a reconcile that count as long: twice the default timeout of a request."""
 FAILURES: Final = 3
@@ -270,8 +272,9 @@ def diagnoses(state: ProgramState) -> list[Diagnosis]:
 
 
 def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
-    if state.blocked is not None:
-        yield blocked_loop(state.blocked)
+    blocked = state.blocked
+    if blocked is not None and (blocked.ended_ago is None or blocked.seconds >= BLOCKED_FOR):
+        yield _blocked_loop(blocked)
     lease = state.lease
     if lease is not None and lease.age > lease.renew_deadline * LEASE_PART:
         yield Diagnosis(
@@ -326,8 +329,7 @@ def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
         )
 
 
-def blocked_loop(blocked: BlockedLoop) -> Diagnosis:
-    """Return the diagnosis of a call that blocks the event loop."""
+def _blocked_loop(blocked: BlockedLoop) -> Diagnosis:
     ended = "" if blocked.ended_ago is None else f", {blocked.ended_ago:.0f} s ago"
     return Diagnosis(
         kind=DiagnosisKind.BLOCKED_LOOP,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
-from deltaloop.api.kinds import EVENT, EVENTS_V1_EVENT, LEASE, NAMESPACE, SECRET, parse_resource_type
+from deltaloop.api.kinds import CONFIG_MAP, EVENT, EVENTS_V1_EVENT, LEASE, NAMESPACE, SECRET, parse_resource_type
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError
@@ -46,6 +46,7 @@ class Program:
         namespace: The only watched namespace. None means all namespaces.
         lease_namespace: Namespace of the Lease. None means no leader election.
         event_api: API that Events are written in.
+        shards: True if several processes share the objects. Their Leases are in ``lease_namespace``.
         token_review: Whether the API server reviews the tokens of clients that request the metrics.
         certificates: Permissions for managed webhook certificates; see ``certificate_access``.
         reads: Kinds whose caches the webhooks read.
@@ -54,6 +55,7 @@ class Program:
     namespace: str | None = None
     lease_namespace: str | None = None
     event_api: EventApi = EventApi.CORE_V1
+    shards: bool = False
     token_review: bool = False
     certificates: tuple[Permission, ...] = ()
     reads: tuple[ResourceType[Any], ...] = ()
@@ -62,7 +64,9 @@ class Program:
         """Return the rules that the program needs; Events of ``cluster_kinds`` are in ``default``."""
         places = {"default", self.namespace} if self.namespace and cluster_kinds else {self.namespace or ""}
         needed = event_access(self.event_api, namespaces=tuple(sorted(places)))
-        needed += program_access(lease_namespace=self.lease_namespace, token_review=self.token_review)
+        needed += program_access(
+            lease_namespace=self.lease_namespace, shards=self.shards, token_review=self.token_review
+        )
         needed += self.certificates
         rules = [rule for access in needed for rule in rules_of_access(access, namespace=None)]
         return rules + [rule for kind in self.reads for rule in rules_for(kind, READ_VERBS, namespace=self.namespace)]
@@ -102,10 +106,14 @@ def guess(name: str) -> ResourceType[Any]:
     return ResourceType[Resource].untyped(api_version, kind, plural)
 
 
-def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[Permission, ...]:
-    """Return the permissions for leader election and token reviews; None means no leader election."""
+def program_access(*, lease_namespace: str | None, token_review: bool, shards: bool = False) -> tuple[Permission, ...]:
+    """Return the permissions for leader election or shards, and token reviews; None means neither of the first."""
     needed: list[Permission] = []
-    if lease_namespace is not None:
+    if lease_namespace is not None and shards:
+        verbs = (*READ_VERBS, "create", "update", "patch")
+        needed.append(Permission(LEASE, verbs=(*verbs, "delete"), namespace=lease_namespace))
+        needed.append(Permission(CONFIG_MAP, verbs=verbs, namespace=lease_namespace))
+    elif lease_namespace is not None:
         needed.append(Permission(LEASE, verbs=("get", "create", "update"), namespace=lease_namespace))
     if token_review:
         needed += [Permission(kind, verbs=("create",)) for kind in (TOKEN_REVIEW, SUBJECT_ACCESS_REVIEW)]

@@ -20,7 +20,7 @@ from deltaloop.client import Client, ClientOptions, WriteOptions, connect
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.program.access import Program, restricted, rules_of
 from deltaloop.runtime.program.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
-from deltaloop.runtime.program.options import RunOptions, lease_namespace
+from deltaloop.runtime.program.options import RunOptions, is_sharded, lease_namespace
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 from deltaloop.webhooks import WebhookSet
 
@@ -105,6 +105,7 @@ async def embedded_cluster(
             program = Program(
                 namespace=options.namespace or None,
                 lease_namespace=lease_namespace(options, admin),
+                shards=is_sharded(options),
                 event_api=options.event_api,
                 token_review=options.metrics_token_review,
                 reads=WebhookSet(webhooks.webhooks).reads,

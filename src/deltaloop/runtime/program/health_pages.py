@@ -43,10 +43,17 @@ def metrics_page(render: Callable[[], tuple[bytes, str]]) -> Route:
     return route
 
 
-def explanation(history: History, *, clock: Callable[[], float], standby_of: Callable[[], str | None]) -> Route:
+def explanation(
+    history: History,
+    *,
+    clock: Callable[[], float],
+    standby_of: Callable[[], str | None],
+    shard_of: Callable[[str], Mapping[str, object] | None] = lambda _: None,
+) -> Route:
     """Make the route of ``deltaloop why``, which returns the last reconciles of an object as JSON without object data.
 
-    The query has ``name``, ``namespace`` and, optionally, ``kind``. ``standby_of`` returns the leader of a standby.
+    The query has ``name``, ``namespace`` and, optionally, ``kind``. ``standby_of`` returns the leader of a standby,
+    and ``shard_of`` the owner of a key in a sharded program.
     """
 
     async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
@@ -59,6 +66,9 @@ def explanation(history: History, *, clock: Callable[[], float], standby_of: Cal
         leader = standby_of()
         if leader is not None:
             body["standby"] = {"leader": leader}
+        shard = shard_of(join_key(namespace, name))
+        if shard is not None:
+            body["shard"] = shard
         return HttpPage(json.dumps(body).encode(), "application/json", status=200 if found else 404)
 
     return route

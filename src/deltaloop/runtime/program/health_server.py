@@ -79,6 +79,11 @@ class HealthServer:
             raise InvalidArgumentError("must be set together with may_get.", argument="BindAddress.token_review")
 
     @property
+    def port(self) -> int:
+        """Port of the running server; 0 before it listens."""
+        return self._port
+
+    @property
     def url(self) -> str:
         """URL of the running server, such as ``http://127.0.0.1:8080``, or RuntimeError."""
         if self._listener is None:

@@ -472,10 +472,23 @@ class Manager:
 
     def _standby_of(self) -> str | None:
         """Return the leader's identity ("" if unknown), or None if this replica leads or there is no election."""
-        if self._elector is None or self._elector.is_leader:
+        if self._elector is None or self._shards is not None or self._elector.is_leader:
             return None
         leader = self._elector.leader
         return leader if leader != self._elector.identity else ""
+
+    def _shard_of(self, key: str) -> dict[str, object] | None:
+        """Return the range of a key with its owner for ``deltaloop why``; None without shards."""
+        found = None if self._shards is None else self._shards.range_of(key)
+        if self._shards is None or found is None:
+            return None
+        return {
+            "range": found.name,
+            "owner": found.owner,
+            "member": self._shards.identity,
+            "unownedSeconds": found.unowned_for,
+            "rangesWithoutOwner": len(self._shards.state.unowned),
+        }
 
     async def _start_servers(self, stack: AsyncExitStack) -> None:
         options = self.options
@@ -497,7 +510,9 @@ class Manager:
             routes = {
                 "/healthz": probe(self.health),
                 "/readyz": probe(self.readiness),
-                EXPLAIN_PATH: only_local(explanation(self._history, clock=self._clock, standby_of=self._standby_of)),
+                EXPLAIN_PATH: only_local(
+                    explanation(self._history, clock=self._clock, standby_of=self._standby_of, shard_of=self._shard_of)
+                ),
                 DOCTOR_PATH: only_local(diagnosis_page(doctor.document), post=self._actions()),
                 **self._page_routes(),
             }

@@ -33,6 +33,7 @@ HEADINGS: Final = {
     "kubeconfig": "Cluster",
     "embedded": "Embedded server",
     "leader_elect": "Leader election",
+    "shards": "Shards",
     "metrics_bind_address": "Metrics and health",
     "webhook_bind_address": "Webhooks",
     "drain_timeout": "Shutdown",
@@ -84,6 +85,12 @@ class RunOptions:
         lease_duration: Time in seconds that standbys wait after the last renewal before they take over.
         renew_deadline: Time in seconds after which the leader stops if it cannot renew the Lease.
         retry_period: Time in seconds between two attempts to acquire or renew the Lease.
+        shards: Whether replicas share the objects. Each reconciles and caches its share, and is named by a Lease. The
+            options of the leader election apply to these Leases.
+        shard_by_name: Whether objects of one namespace can belong to different members. Each member then receives all
+            changes. Requires ``shards``.
+        processes: Number of processes on this machine that share the objects. More than 1 includes ``shards``. Health,
+            metrics and /explain of all processes have one address.
         metrics_bind_address: Address of /metrics, for example 0.0.0.0:8080, or 0 to disable it.
             Defaults to 127.0.0.1:8080 if the extra ``metrics`` is installed.
         health_probe_bind_address: Address of /healthz, /readyz, /explain and /doctor, or 0 to disable it.
@@ -126,6 +133,9 @@ class RunOptions:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+    shards: bool = False
+    shard_by_name: bool = False
+    processes: int = 1
     metrics_bind_address: str | None = None
     health_probe_bind_address: str = DEFAULT_HEALTH
     doctor_actions: bool = False
@@ -154,6 +164,7 @@ class RunOptions:
         """
         check_types(self)
         self._check_cluster()
+        self._check_shards()
         for valid, rule, options in _RULES:
             for option in options:
                 if (value := getattr(self, option)) not in (None, "") and not valid(value):
@@ -180,6 +191,17 @@ class RunOptions:
             if getattr(self, option) and self.embedded:
                 raise RunOptionError(f"{{embedded}} and {{{option}}} cannot be combined. Use one of them.")
 
+    def _check_shards(self) -> None:
+        if self.processes < 1:
+            raise RunOptionError("{processes} must be >= 1, got {got}.", got=self.processes)
+        if self.leader_elect and is_sharded(self):
+            raise RunOptionError("{leader_elect} must not be combined with {shards}. Omit {leader_elect}.")
+        if self.shard_by_name and not is_sharded(self):
+            raise RunOptionError("{shard_by_name} requires {shards}. Add {shards}.")
+        for option in ("rbac", "record_access") if self.processes > 1 else ():
+            if getattr(self, option):
+                raise RunOptionError(f"{{{option}}} requires one process. Omit {{processes}}.")
+
 
 _NAMES: Final = frozenset(each.name for each in fields(RunOptions))
 
@@ -192,9 +214,16 @@ def election_timing(options: RunOptions) -> LeaderElectionConfig:
     )
 
 
+def is_sharded(options: RunOptions) -> bool:
+    """Return whether several processes share the objects."""
+    return options.shards or options.processes > 1
+
+
 def lease_namespace(options: RunOptions, client: Client) -> str | None:
-    """Return the namespace of the Lease; None without leader election."""
-    return (options.leader_election_namespace or client.namespace) if options.leader_elect else None
+    """Return the namespace of the Leases; None without leader election and shards."""
+    if not options.leader_elect and not is_sharded(options):
+        return None
+    return options.leader_election_namespace or client.namespace
 
 
 def metrics_address(options: RunOptions) -> BindAddress | None:

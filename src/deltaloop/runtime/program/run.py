@@ -32,9 +32,16 @@ from deltaloop.runtime.program.definitions import program_definitions
 from deltaloop.runtime.program.kubeconfig_file import remove_kubeconfig
 from deltaloop.runtime.program.manager import Manager
 from deltaloop.runtime.program.manager_options import ManagerOptions
-from deltaloop.runtime.program.options import RunOptions, election_timing, lease_namespace, metrics_address
+from deltaloop.runtime.program.options import (
+    RunOptions,
+    election_timing,
+    is_sharded,
+    lease_namespace,
+    metrics_address,
+)
 from deltaloop.runtime.program.pages import BindAddress
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
+from deltaloop.sharding import ShardMember, ShardOptions
 from deltaloop.webhooks.declaring import AdmissionWebhook, ConversionFunction, Webhook
 
 if TYPE_CHECKING:
@@ -81,6 +88,12 @@ async def run_program(
     kept: KeptServer | None = None,
 ) -> None:
     """Run a program like ``run``, optionally on the embedded server of another process."""
+    process = None
+    if options.processes > 1:
+        from deltaloop.runtime.program.processes import this_process
+
+        process = this_process()
+        options = options if process is None else process.options(options)
     controllers = tuple(each for each in declared if isinstance(each, Controller))
     webhooks = tuple(each for each in declared if isinstance(each, AdmissionWebhook | ConversionFunction))
     require_controllers(
@@ -92,6 +105,12 @@ async def run_program(
     own_modules = [sys.modules[name] for name in names if name in sys.modules]
     name = program_name(own_modules[0]) if own_modules else "program"
     served = ProgramWebhooks.of(webhooks, options, name=options.webhook_name or name)
+    if options.processes > 1 and process is None:
+        from deltaloop.runtime.program.processes import supervise
+
+        definitions = program_definitions([*modules, *own_modules], controllers, webhooks) if options.embedded else []
+        await supervise(options, controllers, served, definitions)
+        return
     metrics = _metrics(options)
     recorded = RecordedAccess(namespace=options.namespace or None)
     if options.record_access is not None:
@@ -110,16 +129,27 @@ async def run_program(
             )
         )
         lease = lease_namespace(options, client)
-        elector = None
+        elector, member = None, None
         if lease is not None:
-            lease_name = "-".join(controller.name for controller in controllers) or served.name
-            lock = LeaseLock(client, namespace=lease, name=options.leader_election_id or lease_name, identity=identity)
+            lease_name = options.leader_election_id or "-".join(each.name for each in controllers) or served.name
             counters = None if metrics is None else metrics.elections
-            elector = LeaderElector(lock, election_timing(options), client=client, metrics=counters)
+            if is_sharded(options):
+                shards = ShardOptions(
+                    name=lease_name,
+                    namespace=lease,
+                    key="name" if options.shard_by_name else "namespace",
+                    election=election_timing(options),
+                    drain_timeout=options.drain_timeout,
+                )
+                member = ShardMember(client, shards, identity=identity, metrics=counters)
+            else:
+                lock = LeaseLock(client, namespace=lease, name=lease_name, identity=identity)
+                elector = LeaderElector(lock, election_timing(options), client=client, metrics=counters)
         manager = Manager(
             client,
             controllers,
             elector=elector,
+            shards=member,
             recorder=recorder,
             metrics=None if metrics is None else metrics.controllers,
             metrics_page=None if metrics is None else metrics.render,
@@ -138,11 +168,17 @@ async def run_program(
                 metrics=None if metrics is None else metrics_address(options),
                 webhooks=served.listen,
                 undeclared_access=UndeclaredAccess.REJECT if options.embedded else UndeclaredAccess.WARN,
-                permissions=program_access(lease_namespace=lease, token_review=options.metrics_token_review),
+                permissions=program_access(
+                    lease_namespace=lease, shards=member is not None, token_review=options.metrics_token_review
+                ),
                 informers=InformerOptions(metrics=None if metrics is None else metrics.caches),
             ),
         )
+        if metrics is not None and member is not None:
+            metrics.shards.state = lambda: manager.shard_state
         try:
+            if process is not None:
+                stack.push_async_callback(process.follow(manager))
             await _run_with(manager, load, kept)
         except ShutdownTimeoutError as error:
             with suppress(DeltaloopError, RuntimeError):

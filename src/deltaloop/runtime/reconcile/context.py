@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deltaloop.runtime.objects.children import Children, DeclaredChildren
     from deltaloop.runtime.objects.tracking import Tracker
     from deltaloop.runtime.program.lifespans import Lifespan
+    from deltaloop.sharding.share import Share
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ class Surroundings(msgspec.Struct, kw_only=True):
     lifespans: Mapping[Lifespan[Any], Any] = {}
     tracker: Tracker | None = None
     remember: Callable[[Resource | None], dict[str, Any]] = lambda _: {}
+    share: Share | None = None
 
 
 @final
@@ -139,7 +141,9 @@ class Context:
     def logger(self) -> ReconcileLogger:
         """Logger whose records name the reconcile."""
         if self._logger is None:
-            about = {"controller": self.controller, "key": self._key, "reconcile": self.number}
+            about: dict[str, object] = {"controller": self.controller, "key": self._key, "reconcile": self.number}
+            if self._shared.share is not None:
+                about["range"] = self._shared.share.range_name(self._key)
             self._logger = ReconcileLogger(_logger, about)
         return self._logger
 

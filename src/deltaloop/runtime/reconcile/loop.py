@@ -140,6 +140,7 @@ class ReconcileLoop:
                 declared: value for declared, value in (lifespans or {}).items() if declared is controller.lifespan
             },
             remember=self._memory_of,
+            share=share,
         )
         self._views = views
         self._attribution = attribution
@@ -555,7 +556,10 @@ class ReconcileLoop:
 
     def _about(self, run: Execution) -> dict[str, object]:
         reason = "" if run.reason is None else run.reason.value
-        return {"controller": self.controller.name, "key": run.key, "reconcile": run.number, "reason": reason}
+        about: dict[str, object] = {"controller": self.controller.name, "key": run.key, "reconcile": run.number}
+        if self.share is not None:
+            about["range"] = self.share.range_name(run.key)
+        return {**about, "reason": reason}
 
     # -- ends
 

@@ -173,8 +173,8 @@ def _cut(shard_map: ShardMap, members: int, load: Load) -> ShardMap:
     """Cut the ranges of each owner again at the quantiles of its load, if there are large or too many ranges."""
     if not load or any(each.successor for each in shard_map.ranges):
         return shard_map
-    number = min(_MOST_RANGES, RANGES_PER_MEMBER * 2 ** math.ceil(math.log2(members)), len(load))
-    mean = sum(weight for _, weight in load) / number
+    number = min(_MOST_RANGES, RANGES_PER_MEMBER * 2 ** math.ceil(math.log2(members)))
+    mean = sum(weight for _, weight in load) / min(number, len(load))
     weights = _weights(shard_map.ranges, load)
     if not mean or (max(weights) <= _UNEVEN * mean and len(weights) <= _UNEVEN * number):
         return shard_map

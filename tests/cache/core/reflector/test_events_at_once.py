@@ -49,11 +49,11 @@ def events_one_by_one(kind: type[ReflectorMachine], sent: list[WatchEvent], vers
 
 
 @given(sent=SENT, version=st.sampled_from(["0", "10"]))
-def test_events_at_once_are_what_they_are_one_by_one(sent: list[WatchEvent], version: str) -> None:
+def test_batch_of_events_equals_single_events(sent: list[WatchEvent], version: str) -> None:
     assert events_at_once(ReflectorMachine, sent, version) == events_one_by_one(ReflectorMachine, sent, version)
 
 
-def test_changes_are_taken_up_to_a_bookmark_or_a_nameless_object() -> None:
+def test_batch_ends_at_bookmark_or_nameless_object() -> None:
     machine = ReflectorMachine(PAGED)
     machine.resource_version, machine.phase = "10", ReflectorPhase.CONNECTING
     machine.ask(0.0, random=0.0)

@@ -101,12 +101,12 @@ def streaming(*, seconds: float = 5.0, options: ReflectorOptions | None = None) 
 # Lists: versions and pages
 
 
-def test_the_first_list_asks_for_any_state_in_pages() -> None:
+def test_first_list_requests_version_zero_in_pages() -> None:
     options = Driver().list_options()
     assert options == ListOptions(resource_version="0", limit=500)
 
 
-def test_a_list_is_handed_out_and_the_watch_begins_where_it_ended() -> None:
+def test_watch_starts_at_version_of_list() -> None:
     driver = Driver()
     listed = driver.listed(page("a", "b", version="10"))
     assert isinstance(listed, CompleteList)
@@ -126,7 +126,7 @@ def test_watch_timeouts_are_spread(shortest: float, random: float, seconds: int)
     assert driver.watch_options(0.1).timeout_seconds == seconds, "asking again draws nothing new"
 
 
-def test_later_lists_ask_for_the_last_version_without_pages() -> None:
+def test_later_lists_request_last_version_without_pages() -> None:
     driver = streaming()
     driver.event(event("MODIFIED", "a", 17))
     driver.stream_failed(api_error(500))
@@ -134,7 +134,7 @@ def test_later_lists_ask_for_the_last_version_without_pages() -> None:
     assert driver.list_options() == ListOptions(resource_version="17")
 
 
-def test_later_pages_go_by_their_token_alone() -> None:
+def test_later_pages_are_requested_by_token_only() -> None:
     driver = Driver()
     assert driver.listed(page("a", version="10", more="next")) is None
     assert driver.list_options() == ListOptions(limit=500, continue_="next")
@@ -145,7 +145,7 @@ def test_later_pages_go_by_their_token_alone() -> None:
     assert listed.resource_version == "10", "the version of the first page is the one that all pages have"
 
 
-def test_a_server_that_pages_the_answer_to_any_state_is_always_paged() -> None:
+def test_server_that_pages_version_zero_gets_paged_lists() -> None:
     driver = Driver()
     driver.listed(page("a", more="next"))
     driver.listed(page("b"))
@@ -155,7 +155,7 @@ def test_a_server_that_pages_the_answer_to_any_state_is_always_paged() -> None:
     assert driver.list_options() == ListOptions(resource_version="10", limit=500)
 
 
-def test_a_server_that_pages_the_newest_state_is_asked_for_whole_lists_of_a_version() -> None:
+def test_server_that_pages_newest_state_gets_unpaged_list_of_known_version() -> None:
     driver = Driver()
     driver.list_failed(expired())
     driver.listed(page("a", more="next"))
@@ -174,7 +174,7 @@ def test_an_explicit_page_size_pages_real_versions_too() -> None:
 
 
 @pytest.mark.parametrize("error", [expired(), api_error(410, "Gone"), too_large()])
-def test_a_refused_version_is_answered_at_once_with_a_list_of_the_newest_state(error: Exception) -> None:
+def test_rejected_version_is_followed_by_immediate_list_of_newest_state(error: Exception) -> None:
     driver = streaming()
     driver.stream_failed(expired())
     driver.wait()
@@ -184,7 +184,7 @@ def test_a_refused_version_is_answered_at_once_with_a_list_of_the_newest_state(e
     assert driver.list_options() == ListOptions(resource_version="", limit=500)
 
 
-def test_the_newest_state_is_asked_for_until_a_list_comes_through() -> None:
+def test_newest_state_is_requested_until_list_succeeds() -> None:
     driver = streaming()
     driver.stream_failed(expired())
     driver.wait()
@@ -199,14 +199,14 @@ def test_the_newest_state_is_asked_for_until_a_list_comes_through() -> None:
     assert driver.list_options().resource_version == "40"
 
 
-def test_a_second_refusal_in_a_row_waits() -> None:
+def test_second_expired_list_in_a_row_waits() -> None:
     driver = Driver()
     assert driver.list_failed(expired()).recovery is Recovery.LIST_NEWEST_NOW
     assert driver.list_failed(expired()).recovery is Recovery.LIST_LATER
     assert driver.wait() == 0.8
 
 
-def test_a_page_that_expired_is_answered_with_the_whole_list_at_once() -> None:
+def test_expired_page_is_followed_by_immediate_full_list() -> None:
     driver = streaming(options=ReflectorOptions(page_size=1, watch_list=False, detect_restore=False))
     driver.stream_failed(api_error(500))
     driver.wait()
@@ -219,7 +219,7 @@ def test_a_page_that_expired_is_answered_with_the_whole_list_at_once() -> None:
     assert [item.name for item in listed.items] == ["b"], "the pages before are no part of it"
 
 
-def test_a_later_page_from_the_future_is_answered_with_the_newest_state_at_once() -> None:
+def test_later_page_with_too_large_version_is_followed_by_list_of_newest_state() -> None:
     driver = streaming(options=ReflectorOptions(page_size=1, watch_list=False, detect_restore=False))
     driver.stream_failed(api_error(500))
     driver.wait()
@@ -229,7 +229,7 @@ def test_a_later_page_from_the_future_is_answered_with_the_newest_state_at_once(
     assert driver.list_options() == ListOptions(resource_version="", limit=1)
 
 
-def test_upstreams_sequence_of_versions_with_an_expired_page() -> None:
+def test_list_versions_after_expired_page_equal_upstream() -> None:
     driver = streaming()
     asked: list[str] = ["0"]
     driver.stream_failed(expired())
@@ -248,7 +248,7 @@ def test_upstreams_sequence_of_versions_with_an_expired_page() -> None:
     assert asked == ["0", "10", "", "", "20"]
 
 
-def test_a_whole_list_that_pages_and_expires_again_waits() -> None:
+def test_second_expired_page_waits() -> None:
     driver = Driver()
     driver.listed(page("a", more="n1"))
     driver.list_failed(expired())
@@ -259,7 +259,7 @@ def test_a_whole_list_that_pages_and_expires_again_waits() -> None:
 @pytest.mark.parametrize(
     "error", [api_error(500), api_error(403), api_error(401), api_error(404), refused(), OSError(), TypeError()]
 )
-def test_any_other_failed_list_waits_and_asks_the_same_again(error: Exception) -> None:
+def test_other_list_errors_retry_same_list_after_delay(error: Exception) -> None:
     driver = Driver()
     reaction = driver.list_failed(error)
     assert (reaction.error, reaction.operation, reaction.recovery) == (error, Operation.LIST, Recovery.LIST_LATER)
@@ -267,7 +267,7 @@ def test_any_other_failed_list_waits_and_asks_the_same_again(error: Exception) -
     assert driver.list_options() == ListOptions(resource_version="0", limit=500)
 
 
-def test_a_failed_later_page_begins_again_with_the_first() -> None:
+def test_failed_later_page_restarts_list() -> None:
     driver = Driver()
     driver.listed(page("a", more="next"))
     driver.list_failed(api_error(500))
@@ -278,7 +278,7 @@ def test_a_failed_later_page_begins_again_with_the_first() -> None:
     assert len(listed.items) == 1
 
 
-def test_a_page_that_names_itself_as_the_next_is_a_failure() -> None:
+def test_page_with_its_own_token_is_error() -> None:
     driver = Driver()
     driver.listed(page("a", more="same"))
     reaction = driver.listed(page("a", more="same"))
@@ -289,7 +289,7 @@ def test_a_page_that_names_itself_as_the_next_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize("bring", ["the same", "nothing", "one of two tokens"])
-def test_a_list_whose_pages_bring_nothing_new_is_given_up(bring: str) -> None:
+def test_list_with_endless_pages_fails(bring: str) -> None:
     driver = Driver()
     names = () if bring == "nothing" else ("a", "b")
     number, outcome = 0, None
@@ -304,7 +304,7 @@ def test_a_list_whose_pages_bring_nothing_new_is_given_up(bring: str) -> None:
     assert driver.wait() == 0.8
 
 
-def test_a_list_of_many_pages_is_taken_however_many_there_are() -> None:
+def test_list_with_hundreds_of_pages_is_complete() -> None:
     driver = Driver()
     for number in range(400):
         # Some pages are empty, as those of a server that selects behind the limit; never a hundred in a row.
@@ -315,7 +315,7 @@ def test_a_list_of_many_pages_is_taken_however_many_there_are() -> None:
     assert len(listed.items) == 104
 
 
-def test_items_without_a_name_are_left_out_and_counted() -> None:
+def test_items_without_name_are_skipped_and_counted() -> None:
     driver = Driver()
     listed = driver.listed(ResourceList((pod("a"), nameless()), "10"))
     assert isinstance(listed, CompleteList)
@@ -326,7 +326,7 @@ def test_items_without_a_name_are_left_out_and_counted() -> None:
 # Watches: what comes
 
 
-def test_events_and_bookmarks_move_the_version_on() -> None:
+def test_events_and_bookmarks_advance_version() -> None:
     driver = streaming()
     assert driver.event(event("ADDED", "b", 11)) is Verdict.APPLY
     assert driver.event(event("MODIFIED", "b", 12)) is Verdict.APPLY
@@ -337,7 +337,7 @@ def test_events_and_bookmarks_move_the_version_on() -> None:
     assert (seen.events, seen.bookmarks, seen.skipped) == (3, 1, 0)
 
 
-def test_an_event_without_a_name_is_passed_over_and_moves_nothing() -> None:
+def test_event_without_name_is_skipped_and_keeps_version() -> None:
     driver = streaming(seconds=0.5)
     assert driver.event(WatchEvent(EventType.MODIFIED, nameless(99))) is Verdict.SKIP
     assert driver.machine.resource_version == "10"
@@ -346,7 +346,7 @@ def test_an_event_without_a_name_is_passed_over_and_moves_nothing() -> None:
     assert isinstance(reaction.error, VeryShortWatchError)
 
 
-def test_an_event_without_a_version_is_applied_and_moves_nothing() -> None:
+def test_event_without_version_is_applied_and_keeps_version() -> None:
     driver = streaming()
     assert driver.event(event("MODIFIED", "a", "")) is Verdict.APPLY
     assert driver.event(bookmark("")) is Verdict.BOOKMARK
@@ -354,7 +354,7 @@ def test_an_event_without_a_version_is_applied_and_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0"])
-def test_a_stream_that_begins_anywhere_moves_the_version_after_its_first_objects(version: str) -> None:
+def test_stream_without_start_version_advances_version_later(version: str) -> None:
     driver = Driver()
     driver.listed(page(version=version))
     driver.open()
@@ -370,20 +370,20 @@ def test_a_stream_that_begins_anywhere_moves_the_version_after_its_first_objects
 # Watches: how they end
 
 
-def test_a_clean_end_watches_on_at_once() -> None:
+def test_clean_end_is_followed_by_immediate_watch() -> None:
     driver = streaming(seconds=300.0)
     driver.event(bookmark(25))
     assert driver.ended() is None
     assert driver.watch_options().resource_version == "25"
 
 
-def test_a_clean_end_after_a_quiet_second_watches_on_at_once() -> None:
+def test_clean_end_after_one_quiet_second_is_followed_by_immediate_watch() -> None:
     driver = streaming(seconds=1.0)
     assert driver.ended() is None
     assert driver.watch_options().resource_version == "10"
 
 
-def test_a_watch_that_ends_at_once_with_nothing_did_not_work() -> None:
+def test_very_short_watch_without_events_is_error() -> None:
     driver = streaming(seconds=0.99)
     reaction = driver.ended()
     assert reaction is not None
@@ -393,7 +393,7 @@ def test_a_watch_that_ends_at_once_with_nothing_did_not_work() -> None:
     assert driver.list_options().resource_version == "10"
 
 
-def test_the_clock_of_a_short_watch_starts_with_the_request() -> None:
+def test_duration_of_short_watch_starts_with_request() -> None:
     driver = Driver()
     driver.listed(page())
     driver.watch_options()
@@ -402,7 +402,7 @@ def test_the_clock_of_a_short_watch_starts_with_the_request() -> None:
     assert driver.ended() is None
 
 
-def test_short_streams_with_something_in_them_are_free_only_once() -> None:
+def test_only_first_short_stream_with_events_has_no_delay() -> None:
     driver = streaming(seconds=0.1)
     delays: list[float] = []
     for version in range(11, 15):
@@ -421,7 +421,7 @@ def test_short_streams_with_something_in_them_are_free_only_once() -> None:
     assert driver.watch_options().resource_version == "21", "a longer stream makes the next short one free"
 
 
-def test_a_stream_of_a_second_is_not_short() -> None:
+def test_stream_of_one_second_is_not_short() -> None:
     driver = streaming(seconds=1.0)
     for version in range(11, 14):
         driver.event(event("MODIFIED", "a", version))
@@ -430,7 +430,7 @@ def test_a_stream_of_a_second_is_not_short() -> None:
 
 
 @pytest.mark.parametrize("error", [refused(), api_error(429)])
-def test_a_watch_refused_for_now_is_asked_for_again_without_a_list(error: Exception) -> None:
+def test_watch_rejected_temporarily_is_retried_without_list(error: Exception) -> None:
     driver = Driver()
     driver.listed(page())
     delays: list[float] = []
@@ -443,7 +443,7 @@ def test_a_watch_refused_for_now_is_asked_for_again_without_a_list(error: Except
 
 
 @pytest.mark.parametrize("error", [api_error(500), api_error(403), broken(), expired(), MalformedObjectError()])
-def test_a_watch_that_cannot_be_opened_lists_again_after_a_wait(error: Exception) -> None:
+def test_watch_that_cannot_open_lists_again_after_delay(error: Exception) -> None:
     driver = Driver()
     driver.listed(page())
     reaction = driver.watch_refused(error)
@@ -452,14 +452,14 @@ def test_a_watch_that_cannot_be_opened_lists_again_after_a_wait(error: Exception
     assert driver.list_options().resource_version == "10"
 
 
-def test_an_expired_stream_lists_again_from_the_last_version() -> None:
+def test_expired_stream_lists_last_version_again() -> None:
     driver = streaming()
     assert driver.stream_failed(expired()).recovery is Recovery.LIST_LATER
     driver.wait()
     assert driver.list_options().resource_version == "10"
 
 
-def test_a_busy_server_in_a_stream_is_watched_on_after_a_wait() -> None:
+def test_too_many_requests_in_stream_resumes_watch_after_delay() -> None:
     for seconds in (0.0, 5.0):
         driver = streaming(seconds=seconds)
         reaction = driver.stream_failed(api_error(429, retry_after=7.0))
@@ -468,7 +468,7 @@ def test_a_busy_server_in_a_stream_is_watched_on_after_a_wait() -> None:
         assert driver.watch_options().resource_version == "10"
 
 
-def test_retry_after_is_a_lower_bound() -> None:
+def test_retry_after_is_minimum_delay() -> None:
     driver = Driver()
     assert driver.list_failed(api_error(429, retry_after=20.0)).delay == 20.0
     driver.wait()
@@ -476,7 +476,7 @@ def test_retry_after_is_a_lower_bound() -> None:
 
 
 @pytest.mark.parametrize("where", ["list", "watch", "stream", "streamed list", "probe"])
-def test_no_retry_after_puts_it_to_sleep(where: str) -> None:
+def test_retry_after_is_limited_to_one_minute(where: str) -> None:
     error = api_error(429, retry_after=86_400.0)
     if where == "list":
         reaction = Driver().list_failed(error)
@@ -499,14 +499,14 @@ def test_no_retry_after_puts_it_to_sleep(where: str) -> None:
     assert reaction.delay == 60.0
 
 
-def test_a_broken_stream_is_resumed_at_once() -> None:
+def test_broken_stream_resumes_immediately() -> None:
     driver = streaming()
     driver.event(event("MODIFIED", "a", 12))
     assert driver.stream_failed(broken()).recovery is Recovery.WATCH_NOW
     assert driver.watch_options().resource_version == "12"
 
 
-def test_a_stream_that_fails_because_nobody_listens_is_resumed_at_once() -> None:
+def test_stream_with_refused_connection_resumes_immediately() -> None:
     reaction = streaming().stream_failed(refused())
     assert (reaction.operation, reaction.recovery) == (Operation.STREAM, Recovery.WATCH_NOW)
 
@@ -520,11 +520,11 @@ def test_a_stream_that_fails_because_nobody_listens_is_resumed_at_once() -> None
         (None, False),
     ],
 )
-def test_waiting_does_not_help_against_a_refusal(error: Exception | None, refuses: bool) -> None:
+def test_is_refusal_recognizes_permanent_errors(error: Exception | None, refuses: bool) -> None:
     assert is_refusal(error) is refuses
 
 
-def test_streams_that_keep_breaking_are_resumed_after_waits() -> None:
+def test_repeatedly_broken_streams_resume_after_delay() -> None:
     driver = streaming(seconds=0.1)
     decisions: list[Recovery] = []
     for version in range(11, 14):
@@ -537,13 +537,13 @@ def test_streams_that_keep_breaking_are_resumed_after_waits() -> None:
     assert decisions == [Recovery.WATCH_NOW, Recovery.WATCH_LATER, Recovery.WATCH_LATER]
 
 
-def test_a_stream_that_breaks_at_once_with_nothing_lists_again_after_a_wait() -> None:
+def test_stream_that_breaks_early_without_events_lists_again_after_delay() -> None:
     driver = streaming(seconds=0.1)
     reaction = driver.stream_failed(broken())
     assert (reaction.operation, reaction.recovery) == (Operation.SHORT_STREAM, Recovery.LIST_LATER)
 
 
-def test_a_malformed_line_lists_again_after_a_wait() -> None:
+def test_malformed_line_lists_again_after_delay() -> None:
     driver = streaming()
     reaction = driver.stream_failed(MalformedEventError("not an event"))
     assert (reaction.recovery, reaction.delay) == (Recovery.LIST_LATER, 0.8)
@@ -553,7 +553,7 @@ def test_an_internal_error_in_a_stream_lists_again_by_default() -> None:
     assert streaming().stream_failed(api_error(500)).recovery is Recovery.LIST_LATER
 
 
-def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None:
+def test_internal_error_in_stream_resumes_watch_within_window() -> None:
     driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, detect_restore=False))
     began = driver.now
     decisions: list[Recovery] = []
@@ -568,14 +568,14 @@ def test_an_internal_error_in_a_stream_is_watched_on_within_the_window() -> None
 
 
 @pytest.mark.parametrize("window", [0.5, 1.0])
-def test_the_window_may_be_short(window: float) -> None:
+def test_internal_error_window_can_be_short(window: float) -> None:
     driver = streaming(
         options=ReflectorOptions(max_internal_error_retry=window, watch_list=False, detect_restore=False)
     )
     assert driver.stream_failed(api_error(500)).recovery is Recovery.WATCH_LATER
 
 
-def test_the_window_is_for_internal_errors_of_a_stream_only() -> None:
+def test_window_applies_only_to_internal_errors_of_stream() -> None:
     window = ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, detect_restore=False)
     assert streaming(options=window).stream_failed(expired()).recovery is Recovery.LIST_LATER
     driver = Driver(window)
@@ -642,7 +642,7 @@ def test_backoff_restarts_after_two_quiet_minutes() -> None:
     assert driver.stream_failed(expired()).delay == 0.8
 
 
-def test_a_server_that_fails_for_long_is_asked_ever_more_slowly() -> None:
+def test_delay_grows_up_to_maximum_while_server_fails() -> None:
     driver = Driver()
     delays: list[float] = []
     for _ in range(20):
@@ -651,7 +651,7 @@ def test_a_server_that_fails_for_long_is_asked_ever_more_slowly() -> None:
     assert delays[6:] == pytest.approx([30.0] * 14), "client-go 0.36 would begin anew after two minutes"
 
 
-def test_a_wait_lasts_until_its_end() -> None:
+def test_wait_effect_is_repeated_until_delay_has_passed() -> None:
     driver = Driver()
     driver.list_failed(api_error(500))
     for now in (0.0, 0.4, 0.79):
@@ -659,7 +659,7 @@ def test_a_wait_lasts_until_its_end() -> None:
     assert isinstance(driver.machine.ask(0.8, random=0.0), ListPage)
 
 
-def test_it_is_known_when_the_server_last_confirmed_the_state() -> None:
+def test_statistics_have_time_of_last_confirmed_state() -> None:
     driver = Driver()
     assert driver.machine.statistics().last_confirmed_at is None
     driver.list_failed(api_error(403, message="no"))
@@ -681,7 +681,7 @@ def test_it_is_known_when_the_server_last_confirmed_the_state() -> None:
     assert driver.machine.statistics().last_confirmed_at == pytest.approx(22.4)
 
 
-def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
+def test_inputs_of_other_phase_raise_error() -> None:
     now, listing, connecting = 0.0, Driver(), Driver()
     stream = streaming(options=ReflectorOptions(watch_list=False))
     connecting.listed(page())

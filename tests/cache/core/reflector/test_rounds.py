@@ -9,7 +9,7 @@ from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemErr
 from tests.cache.objects import nameless, pod
 
 
-def test_a_later_page_is_asked_for_by_its_token_and_no_version() -> None:
+def test_later_page_is_requested_by_token_without_version() -> None:
     first = ListOptions(resource_version="5", resource_version_match="NotOlderThan", limit=2, label_selector="a=b")
     round_ = ListRound.begin(first)
     assert (round_.options, round_.in_full) == (first, False)
@@ -17,7 +17,7 @@ def test_a_later_page_is_asked_for_by_its_token_and_no_version() -> None:
     assert round_.options == ListOptions(limit=2, label_selector="a=b", continue_="next")
 
 
-def test_what_cannot_be_read_is_left_out_counted_and_named() -> None:
+def test_unreadable_items_are_skipped_counted_and_named() -> None:
     one, other = UnreadableItemError("first", key="default/x"), UnreadableItemError("second", key="default/y")
     round_ = ListRound.begin(ListOptions())
     assert not round_.take(ResourceList((pod("a"), nameless()), "7", "next", unreadable=(one,)))
@@ -28,7 +28,7 @@ def test_what_cannot_be_read_is_left_out_counted_and_named() -> None:
     assert listed.unread == Unread(frozenset({"default/x", "default/y"}), is_any=False)
 
 
-def test_what_has_no_key_may_be_anything() -> None:
+def test_unreadable_item_without_key_may_be_any_object() -> None:
     round_ = ListRound.begin(ListOptions())
     known, unknown = UnreadableItemError("first", key="default/x"), UnreadableItemError("second")
     round_.take(ResourceList((pod("a"),), "7", unreadable=(known, unknown)))

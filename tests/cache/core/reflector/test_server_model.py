@@ -381,11 +381,11 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
     ],
     ids=["defaults", "always paged", "retries internal errors"],
 )
-def test_it_always_comes_back_and_never_asks_like_mad(options: ReflectorOptions) -> None:
+def test_reflector_recovers_and_request_rate_is_limited(options: ReflectorOptions) -> None:
     run_machine(make_machine(lambda: ReflectorMachine(options)))
 
 
-def test_the_table_names_only_what_is_not_the_default() -> None:
+def test_recovery_table_has_no_default_entries() -> None:
     assert Recovery.LIST_LATER not in RECOVERIES.values()
     assert {place for place, _ in RECOVERIES} <= set(Operation)
     assert {fault for _, fault in RECOVERIES} <= set(ErrorKind)

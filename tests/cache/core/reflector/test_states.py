@@ -124,16 +124,16 @@ def table(states: tuple[State, ...]) -> Steps:
     return {(state.phase, then) for state in states for then in state.next_phases}
 
 
-def test_the_machine_makes_every_step_of_the_table_and_no_other() -> None:
+def test_observed_transitions_equal_state_table() -> None:
     assert observe(Observed) == table(STATES)
 
 
-def test_a_step_too_many_or_too_few_shows() -> None:
+def test_extra_or_missing_transition_is_found() -> None:
     assert observe(ListsAfterACleanEnd) - table(STATES) == {(ReflectorPhase.CONNECTING, ReflectorPhase.LISTING)}
     assert table(STATES) - observe(NeverWaitsForABusyServer) == {(ReflectorPhase.RECEIVING, ReflectorPhase.WAITING)}
 
 
-def test_every_phase_is_a_state_and_can_be_fed_or_waits() -> None:
+def test_state_table_covers_all_phases_and_inputs() -> None:
     assert {state.phase for state in STATES} == set(ReflectorPhase)
     fed = {phase for phases in FEEDS.values() for phase in phases}
     assert fed == set(ReflectorPhase) - {ReflectorPhase.WAITING}

@@ -39,7 +39,7 @@ def streaming(version: int = 20, now: float = 0.0) -> ReflectorMachine:
     return machine
 
 
-def test_the_whole_state_is_asked_for_as_the_beginning_of_a_watch() -> None:
+def test_initial_state_is_requested_as_streamed_list() -> None:
     machine = ReflectorMachine()
     effect = machine.ask(0.0, random=0.5)
     assert effect == OpenWatchList(
@@ -53,7 +53,7 @@ def test_the_whole_state_is_asked_for_as_the_beginning_of_a_watch() -> None:
     assert machine.ask(100.0, random=0.9) == effect, "the same until something is fed"
 
 
-def test_what_comes_is_held_until_the_bookmark_says_that_it_is_whole() -> None:
+def test_initial_events_are_collected_until_end_bookmark() -> None:
     machine = receiving()
     assert machine.initial_event(added("a", 1), 0.0) is Verdict.HOLD
     assert machine.initial_event(added("b", 2), 0.0) is Verdict.HOLD
@@ -72,7 +72,7 @@ def test_what_comes_is_held_until_the_bookmark_says_that_it_is_whole() -> None:
     assert machine.watch_ended(400.0, random=0.0) is None
 
 
-def test_the_patience_is_for_progress_and_never_for_the_whole() -> None:
+def test_streamed_list_deadline_moves_with_progress() -> None:
     machine = receiving(now=100.0)
     assert machine.give_up_at == 130.0
     for minute in range(60):
@@ -80,7 +80,7 @@ def test_the_patience_is_for_progress_and_never_for_the_whole() -> None:
         assert machine.give_up_at == 155.0 + 25.0 * minute
 
 
-def test_a_stalled_one_is_given_up_for_half_an_hour() -> None:
+def test_stalled_streamed_list_disables_streaming_for_half_an_hour() -> None:
     machine = receiving()
     reaction = machine.watch_list_failed(WatchListStalledError("stalled"), 30.0, random=0.0)
     assert (reaction.operation, reaction.recovery, reaction.delay) == (
@@ -100,7 +100,7 @@ def test_a_stalled_one_is_given_up_for_half_an_hour() -> None:
 
 
 @pytest.mark.parametrize("code", [400, 405, 406, 415, 422])
-def test_a_server_that_does_not_offer_it_is_not_asked_for_half_an_hour(code: int) -> None:
+def test_unsupported_streamed_list_is_not_requested_for_half_an_hour(code: int) -> None:
     machine = ReflectorMachine()
     machine.ask(0.0, random=0.0)
     reaction = machine.watch_list_failed(api_error(code), 0.0, random=0.0)
@@ -133,7 +133,7 @@ def test_any_other_failure_costs_this_round_only(fault: Exception | None) -> Non
 
 
 @pytest.mark.parametrize("fault", [refused(), api_error(429, retry_after=7.0)])
-def test_a_server_that_is_busy_or_away_is_asked_again_later(fault: Exception) -> None:
+def test_streamed_list_is_retried_later_when_server_is_busy_or_unreachable(fault: Exception) -> None:
     machine = ReflectorMachine()
     machine.ask(0.0, random=0.0)
     reaction = machine.watch_list_failed(fault, 0.0, random=0.0)
@@ -144,7 +144,7 @@ def test_a_server_that_is_busy_or_away_is_asked_again_later(fault: Exception) ->
 
 
 @pytest.mark.parametrize("fault", [expired(), too_large()])
-def test_a_version_that_is_refused_is_answered_by_the_newest_at_once(fault: Exception) -> None:
+def test_rejected_version_of_streamed_list_is_followed_by_newest_state(fault: Exception) -> None:
     machine = streaming(version=20)
     machine.watch_failed(expired(), 10.0, random=0.0)
     effect = machine.ask(50.0, random=0.0)
@@ -161,7 +161,7 @@ def test_a_version_that_is_refused_is_answered_by_the_newest_at_once(fault: Exce
 
 
 @pytest.mark.parametrize("fault", [expired(), too_large()])
-def test_the_newest_state_that_is_refused_in_its_stream_is_listed_in_pages(fault: Exception) -> None:
+def test_streamed_list_of_newest_state_that_is_rejected_falls_back_to_pages(fault: Exception) -> None:
     machine = streaming(version=20)
     machine.watch_failed(expired(), 10.0, random=0.0)
     machine.ask(50.0, random=0.0)
@@ -172,7 +172,7 @@ def test_the_newest_state_that_is_refused_in_its_stream_is_listed_in_pages(fault
     assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW, "never twice at once"
 
 
-def test_a_refusal_shows_when_the_list_is_refused_too() -> None:
+def test_forbidden_streamed_list_and_forbidden_list_wait() -> None:
     machine = ReflectorMachine()
     machine.ask(0.0, random=0.0)
     machine.watch_list_failed(api_error(403), 0.0, random=0.0)
@@ -181,7 +181,7 @@ def test_a_refusal_shows_when_the_list_is_refused_too() -> None:
     assert reaction.recovery is Recovery.LIST_LATER
 
 
-def test_it_can_be_switched_off() -> None:
+def test_streamed_list_can_be_disabled() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
     assert isinstance(machine.ask(0.0, random=0.0), ListPage)
 
@@ -204,7 +204,7 @@ def probing(now: float = 10.0) -> ReflectorMachine:
 
 
 @pytest.mark.parametrize("version", ["20", "21", "", "not-a-number"])
-def test_a_server_that_is_as_far_is_watched_on(version: str) -> None:
+def test_probe_with_same_or_later_version_resumes_watch(version: str) -> None:
     machine = probing()
     assert machine.probed(version, 10.0) is None
     effect = machine.ask(10.0, random=0.0)
@@ -214,7 +214,7 @@ def test_a_server_that_is_as_far_is_watched_on(version: str) -> None:
     assert machine.statistics().last_byte_at == 10.0
 
 
-def test_a_server_whose_version_went_back_is_listed_anew_at_once() -> None:
+def test_probe_with_lower_version_lists_again_immediately() -> None:
     machine = probing()
     reaction = machine.probed("19", 10.0)
     assert isinstance(reaction, Reaction)
@@ -227,7 +227,7 @@ def test_a_server_whose_version_went_back_is_listed_anew_at_once() -> None:
 
 
 @pytest.mark.parametrize("fault", [expired(), too_large(), api_error(500), api_error(403), broken(), ValueError()])
-def test_a_probe_that_fails_leaves_it_to_the_watch(fault: Exception) -> None:
+def test_failed_probe_opens_watch(fault: Exception) -> None:
     machine = probing()
     reaction = machine.probe_failed(fault, 10.0, random=0.0)
     assert reaction.recovery is Recovery.WATCH_NOW
@@ -235,7 +235,7 @@ def test_a_probe_that_fails_leaves_it_to_the_watch(fault: Exception) -> None:
 
 
 @pytest.mark.parametrize("fault", [refused(), api_error(429)])
-def test_a_probe_of_a_server_that_is_away_waits(fault: Exception) -> None:
+def test_probe_of_unreachable_server_is_retried_after_delay(fault: Exception) -> None:
     machine = probing()
     reaction = machine.probe_failed(fault, 10.0, random=0.0)
     assert (reaction.recovery, reaction.delay) == (Recovery.WATCH_LATER, 0.8)
@@ -243,7 +243,7 @@ def test_a_probe_of_a_server_that_is_away_waits(fault: Exception) -> None:
     assert isinstance(machine.ask(10.8, random=0.0), Probe)
 
 
-def test_a_clean_end_is_followed_by_a_probe_once_a_minute_at_most() -> None:
+def test_clean_end_probes_at_most_once_a_minute() -> None:
     machine = streaming(version=20)
     machine.watch_ended(59.0, random=0.0)
     assert isinstance(machine.ask(59.0, random=0.0), OpenWatch)
@@ -268,7 +268,7 @@ def unproved(now: float = 30.0) -> ReflectorMachine:
     return machine
 
 
-def test_a_watch_that_began_without_a_probe_is_followed_by_one_a_minute_later() -> None:
+def test_watch_without_probe_probes_one_minute_later() -> None:
     assert look_at(streaming()) is None
     machine = unproved(now=30.0)
     assert look_at(machine) == 90.0
@@ -283,7 +283,7 @@ def test_a_watch_that_began_without_a_probe_is_followed_by_one_a_minute_later() 
 
 
 @pytest.mark.parametrize("says", ["", "19"])
-def test_a_server_whose_version_went_back_is_found_in_an_open_stream(says: str) -> None:
+def test_lower_server_version_is_found_in_open_stream(says: str) -> None:
     machine = unproved()
     if says:  # it sends what its lower counter gave
         machine.watch_event(WatchEvent(EventType.BOOKMARK, nameless(18)), 40.0)
@@ -302,7 +302,7 @@ def test_a_server_whose_version_went_back_is_found_in_an_open_stream(says: str) 
     assert machine.probed("19", 100.0) is None, "the version of before is forgotten"
 
 
-def test_lower_versions_of_a_watch_without_a_probe_hide_nothing() -> None:
+def test_lower_versions_in_watch_do_not_hide_restore() -> None:
     machine = unproved(now=30.0)
     machine.watch_event(added("a", 18), 31.0)
     machine.watch_ended(35.0, random=0.0)
@@ -314,7 +314,7 @@ def test_lower_versions_of_a_watch_without_a_probe_hide_nothing() -> None:
 
 
 @pytest.mark.parametrize("fault", [api_error(500), broken()])
-def test_a_probe_that_failed_is_made_up_for_in_the_open_stream(fault: Exception) -> None:
+def test_failed_probe_is_repeated_in_open_stream(fault: Exception) -> None:
     machine = probing(now=10.0)
     machine.probe_failed(fault, 10.0, random=0.0)
     machine.ask(10.0, random=0.0)
@@ -322,7 +322,7 @@ def test_a_probe_that_failed_is_made_up_for_in_the_open_stream(fault: Exception)
     assert look_at(machine) == 71.0
 
 
-def test_nothing_is_looked_at_without_probes_or_after_a_probe() -> None:
+def test_open_stream_is_not_probed_without_need() -> None:
     machine = ReflectorMachine(ReflectorOptions(detect_restore=False))
     machine.ask(0.0, random=0.0)
     machine.watch_list_opened(0.0)
@@ -334,20 +334,20 @@ def test_nothing_is_looked_at_without_probes_or_after_a_probe() -> None:
     assert look_at(machine) is None
 
 
-def test_a_server_that_is_busy_is_not_probed() -> None:
+def test_busy_server_is_not_probed() -> None:
     machine = streaming(version=20)
     machine.watch_failed(api_error(429), 10.0, random=0.0)
     assert isinstance(machine.ask(60.0, random=0.0), OpenWatch)
 
 
-def test_versions_that_cannot_be_compared_are_not_probed() -> None:
+def test_incomparable_versions_are_not_probed() -> None:
     machine = receiving()
     machine.initial_event(initial_events_end("abc"), 0.0)
     machine.watch_failed(broken(), 10.0, random=0.0)
     assert isinstance(machine.ask(10.0, random=0.0), OpenWatch)
 
 
-def test_what_is_no_part_of_a_list_gives_it_no_more_time() -> None:
+def test_events_outside_streamed_list_do_not_move_deadline() -> None:
     machine = ReflectorMachine()
     machine.ask(0.0, random=0.0)
     machine.watch_list_opened(5.0)
@@ -358,7 +358,7 @@ def test_what_is_no_part_of_a_list_gives_it_no_more_time() -> None:
     assert machine.statistics().last_byte_at == 20.0
 
 
-def test_events_of_the_stream_before_do_not_make_a_useless_watch_useful() -> None:
+def test_events_of_earlier_stream_do_not_count_for_short_watch() -> None:
     machine = streaming()
     machine.watch_event(added("a", 21), 1.0)
     assert machine.watch_ended(30.0, random=0.0) is None
@@ -369,7 +369,7 @@ def test_events_of_the_stream_before_do_not_make_a_useless_watch_useful() -> Non
     assert (reaction.operation, reaction.recovery) == (Operation.SHORT_STREAM, Recovery.LIST_LATER)
 
 
-def test_a_streamed_list_after_a_watch_without_a_version_moves_on_with_every_event() -> None:
+def test_version_advances_with_events_after_streamed_list() -> None:
     machine = ReflectorMachine(ReflectorOptions(detect_restore=False))
     machine.ask(0.0, random=0.0)
     machine.watch_list_failed(api_error(500), 0.0, random=0.0)
@@ -385,7 +385,7 @@ def test_a_streamed_list_after_a_watch_without_a_version_moves_on_with_every_eve
     assert machine.resource_version == "21"
 
 
-def test_everything_that_was_asked_and_came_is_counted_once() -> None:
+def test_statistics_count_each_request_and_event_once() -> None:
     machine = ReflectorMachine()
     new = machine.statistics()
     assert (new.pending_bytes, new.lists, new.errors, new.last_byte_at, new.last_error) == (0, 0, 0, None, None)
@@ -411,7 +411,7 @@ def test_everything_that_was_asked_and_came_is_counted_once() -> None:
     assert (seen.resource_version, seen.last_confirmed_at, seen.last_error) == ("20", 102.0, None)
 
 
-def test_a_streamed_list_that_broke_leaves_nothing_to_the_next_one() -> None:
+def test_broken_streamed_list_leaves_no_objects_to_next_list() -> None:
     machine = receiving()
     machine.initial_event(added("gone", 11), 1.0)
     machine.watch_list_failed(api_error(429), 2.0, random=0.0)
@@ -423,7 +423,7 @@ def test_a_streamed_list_that_broke_leaves_nothing_to_the_next_one() -> None:
     assert [obj.name for obj in listed.items] == ["there"]
 
 
-def test_the_same_is_asked_until_something_is_fed() -> None:
+def test_effect_is_repeated_until_next_input() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
     machine.ask(0.0, random=0.0)
     machine.listed(ResourceList((), "20"), 0.0, random=0.0)
@@ -438,7 +438,7 @@ def test_the_same_is_asked_until_something_is_fed() -> None:
     assert machine.ask(500.0, random=0.5) == effect
 
 
-def test_a_list_in_pages_is_ended_even_if_a_streamed_one_could_be_asked_for_meanwhile() -> None:
+def test_paged_list_is_completed_before_streamed_list_is_tried_again() -> None:
     machine = ReflectorMachine()
     machine.ask(0.0, random=0.0)
     machine.watch_list_failed(api_error(400), 0.0, random=0.0)
@@ -451,13 +451,13 @@ def test_a_list_in_pages_is_ended_even_if_a_streamed_one_could_be_asked_for_mean
     assert machine.ask(1900.0, random=0.0) == ListPage(ListOptions(continue_="next"))
 
 
-def test_the_patience_begins_with_the_request() -> None:
+def test_streamed_list_deadline_starts_with_request() -> None:
     machine = ReflectorMachine()
     machine.ask(100.0, random=0.0)
     assert machine.give_up_at == 130.0, "a server that does not even answer is given up, too"
 
 
-def test_a_stream_that_brought_a_list_was_of_use_however_soon_it_ends() -> None:
+def test_short_stream_with_streamed_list_is_not_error() -> None:
     machine = streaming(now=100.0)
     assert machine.watch_ended(100.5, random=0.0) is None
     assert isinstance(machine.ask(100.5, random=0.0), OpenWatch)
@@ -466,7 +466,7 @@ def test_a_stream_that_brought_a_list_was_of_use_however_soon_it_ends() -> None:
     assert machine.watch_ended(100.5, random=0.0) is None
 
 
-def test_a_streamed_list_whose_stream_ends_soon_counts_as_a_short_stream() -> None:
+def test_stream_that_ends_soon_after_streamed_list_is_short() -> None:
     machine = streaming(now=100.0)
     assert machine.watch_ended(100.5, random=0.0) is None
     machine.ask(100.5, random=0.0)
@@ -476,14 +476,14 @@ def test_a_streamed_list_whose_stream_ends_soon_counts_as_a_short_stream() -> No
     assert isinstance(machine.ask(100.7, random=0.0), Wait), "only the first one is free"
 
 
-def test_the_first_streamed_list_that_is_refused_is_not_asked_for_twice() -> None:
+def test_first_rejected_streamed_list_falls_back_to_pages() -> None:
     machine = ReflectorMachine()
     machine.ask(0.0, random=0.0)
     reaction = machine.watch_list_failed(expired(), 0.0, random=0.0)
     assert reaction.recovery is Recovery.LIST_IN_PAGES_NOW, "the newest state was asked for already"
 
 
-def test_a_streamed_list_holds_what_its_own_stream_brought() -> None:
+def test_streamed_list_contains_only_objects_of_its_stream() -> None:
     machine = receiving()
     machine.initial_event(added("before", 11), 0.0)
     machine.initial_event(initial_events_end(20), 0.0)
@@ -496,7 +496,7 @@ def test_a_streamed_list_holds_what_its_own_stream_brought() -> None:
 
 @pytest.mark.parametrize(("quiet", "effect"), [(59.0, OpenWatch), (60.0, Probe)])
 @pytest.mark.parametrize("options", [ReflectorOptions(), ReflectorOptions(watch_list=False)])
-def test_a_list_is_a_look_at_the_servers_version(
+def test_list_counts_as_probe_of_server_version(
     quiet: float, effect: type[OpenWatch | Probe], options: ReflectorOptions
 ) -> None:
     machine = ReflectorMachine(options)
@@ -512,7 +512,7 @@ def test_a_list_is_a_look_at_the_servers_version(
     assert isinstance(machine.ask(100.0 + quiet, random=0.0), effect)
 
 
-def test_what_fails_is_counted_as_asked_for() -> None:
+def test_failed_probes_are_counted_as_requests() -> None:
     machine = probing()
     asked = machine.statistics()
     machine.probe_failed(api_error(500), 10.0, random=0.0)
@@ -523,7 +523,7 @@ def test_what_fails_is_counted_as_asked_for() -> None:
     assert (seen.streams, seen.errors) == (asked.streams, asked.errors + 2)
 
 
-def test_it_is_known_when_the_server_last_sent_anything() -> None:
+def test_statistics_have_time_of_last_byte() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
     machine.ask(1.0, random=0.0)
     machine.listed(ResourceList((), "20"), 2.0, random=0.0)
@@ -548,7 +548,7 @@ def test_it_is_known_when_the_server_last_sent_anything() -> None:
         [added("a", 11), added("a", 12)],
     ],
 )
-def test_events_behind_a_list_are_no_progress(beyond: list[WatchEvent]) -> None:
+def test_events_after_list_version_are_no_progress(beyond: list[WatchEvent]) -> None:
     machine = receiving()
     for time, event in enumerate(beyond, 12 - len(beyond)):
         machine.initial_event(event, float(time))
@@ -556,7 +556,7 @@ def test_events_behind_a_list_are_no_progress(beyond: list[WatchEvent]) -> None:
     assert machine.give_up_at == (30.0 if len(beyond) == 1 else 40.0)
 
 
-def test_a_slow_streamed_list_gets_a_bound_after_five_seconds() -> None:
+def test_slow_streamed_list_is_probed_for_version_after_five_seconds() -> None:
     machine = receiving(now=100.0)
     assert look_at(machine) == 105.0
     machine.initial_event(added("a", 5), 101.0)
@@ -570,7 +570,7 @@ def test_a_slow_streamed_list_gets_a_bound_after_five_seconds() -> None:
 
 
 @pytest.mark.parametrize("event", [WatchEvent(EventType.ADDED, nameless(11)), added("c", 11)])
-def test_new_objects_are_no_progress_of_a_list(event: WatchEvent) -> None:
+def test_new_objects_are_no_progress_of_streamed_list(event: WatchEvent) -> None:
     machine = receiving()
     machine.looked("10", 5.0)
     machine.initial_event(event, 9.0)
@@ -578,14 +578,14 @@ def test_new_objects_are_no_progress_of_a_list(event: WatchEvent) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "abc"])
-def test_a_version_that_cannot_be_compared_is_no_bound(version: str) -> None:
+def test_incomparable_version_does_not_bound_streamed_list(version: str) -> None:
     machine = receiving()
     machine.looked(version, 5.0)
     machine.initial_event(added("a", 11), 20.0)
     assert machine.give_up_at == 50.0
 
 
-def test_a_bound_is_for_one_list() -> None:
+def test_version_bound_applies_to_one_streamed_list() -> None:
     machine = receiving()
     machine.looked("10", 5.0)
     machine.watch_list_failed(api_error(429), 6.0, random=0.0)
@@ -595,7 +595,7 @@ def test_a_bound_is_for_one_list() -> None:
     assert (machine.give_up_at, look_at(machine)) == (91.0, 65.0)
 
 
-def test_a_look_that_fails_is_not_repeated_in_that_stream() -> None:
+def test_failed_version_probe_is_not_repeated_in_same_stream() -> None:
     machine = receiving()
     machine.look_failed()
     assert (look_at(machine), machine.statistics().probes) == (None, 1)
@@ -603,7 +603,7 @@ def test_a_look_that_fails_is_not_repeated_in_that_stream() -> None:
     assert machine.give_up_at == 50.0
 
 
-def test_a_refusal_shows_that_the_server_is_there() -> None:
+def test_rejected_list_updates_time_of_last_byte() -> None:
     machine = ReflectorMachine(ReflectorOptions(watch_list=False))
     machine.ask(1.0, random=0.0)
     machine.list_failed(broken(), 1.0, random=0.0)

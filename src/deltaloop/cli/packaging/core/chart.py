@@ -109,7 +109,9 @@ def chart(program: PackagedProgram, *, version: str, repository: str, tag: str =
 
 
 def values_of(program: PackagedProgram, *, repository: str, tag: str) -> list[ChartValue]:
-    return chart_values(repository, tag, service_monitor=program.service_monitor, settings=program.settings)
+    return chart_values(
+        repository, tag, service_monitor=program.service_monitor, settings=program.settings, shards=program.shards
+    )
 
 
 def _slotted(program: PackagedProgram) -> PackagedProgram:
@@ -123,6 +125,7 @@ def _slotted(program: PackagedProgram) -> PackagedProgram:
         definitions=tuple(_kept(each) for each in program.definitions),
         roles=program.roles,
         arguments=(*program.arguments, "HELM-items-extraArgs-HELM"),
+        shards=program.shards,
         replicas="HELM-replicas-HELM",
         log_level="HELM-logLevel-HELM",
         resources=_part("resources"),

@@ -39,7 +39,7 @@ class ChartValue:
 
 
 def chart_values(
-    repository: str, tag: str, *, service_monitor: bool, settings: Sequence[Setting] = ()
+    repository: str, tag: str, *, service_monitor: bool, settings: Sequence[Setting] = (), shards: bool = False
 ) -> list[ChartValue]:
     """Return the values of a chart; an empty tag means the chart's ``appVersion``."""
     policies = {**_TEXT, "enum": ["Always", "IfNotPresent", "Never"]}
@@ -52,7 +52,10 @@ def chart_values(
         ChartValue("image.pullPolicy", "IfNotPresent", "Policy for pulling the image.", policies),
         ChartValue("imagePullSecrets", [], "Secrets for pulling the image, for example [{name: registry}].", named),
         ChartValue(
-            "replicas", 2, "Number of Pods. One leads, and the others are standbys.", {"type": "integer", "minimum": 0}
+            "replicas",
+            2,
+            f"Number of Pods. {'They share the objects.' if shards else 'One leads, and the others are standbys.'}",
+            {"type": "integer", "minimum": 0},
         ),
         ChartValue("logLevel", "INFO", "Log level: DEBUG, INFO, WARNING or ERROR.", levels),
         *(_of_setting(each) for each in settings),

@@ -40,6 +40,7 @@ class PackagedProgram:
         image: Container image whose entry point is ``deltaloop run`` with the module.
         roles: Roles named ``name``.
         arguments: Additional flags of ``deltaloop run``.
+        shards: Whether the replicas share the objects.
         pull_policy: Image pull policy. Empty means the default of Kubernetes.
         spread: Function from the default topology spread constraint to all constraints of its Pods.
         admitted: Peers that its network policy admits to metrics and health. None means all.
@@ -68,6 +69,7 @@ class PackagedProgram:
     admitted: Any = None
     settings: tuple[Setting, ...] = ()
     more_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    shards: bool = False
     service_monitor: bool = False
     webhooks: tuple[Manifest, ...] = ()
     authority: Manifest | None = None
@@ -168,7 +170,7 @@ def deployment(program: PackagedProgram) -> Manifest:
 
 def container(program: PackagedProgram) -> Manifest:
     arguments = [
-        "--leader-elect",
+        "--shards" if program.shards else "--leader-elect",
         f"--leader-election-id={program.name}",
         f"--leader-election-namespace={program.namespace}",
         f"--health-probe-bind-address=:{HEALTH_PORT}",

@@ -1,0 +1,1 @@
+"""The checks of the OpenSSF scorecard that need no forge."""

@@ -1,0 +1,54 @@
+"""Metrics of the ranges of a sharded program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, ClassVar, Final, final
+
+from deltaloop.metrics.collector import Family, RegisteredCollector, Sample, families_of
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from deltaloop.sharding import ShardState
+
+_FAMILIES: Final = families_of("""
+    gauge deltaloop_shard_members name
+        Members of the sharded program that are alive
+    gauge deltaloop_shard_ranges name
+        Ranges of the hash space that this member owns
+    gauge deltaloop_shard_ranges_without_owner name
+        Ranges of the hash space that have had no owner for the lease duration and 5 s
+""")
+
+
+@final
+class ShardMetrics(RegisteredCollector):
+    """Collector of the ranges of a sharded program, which it reads for each scrape.
+
+    Attributes:
+        state: Function that returns the state of the member, or None without shards.
+    """
+
+    _what = "the metrics of shards"
+    _families: ClassVar[tuple[Family, ...]] = _FAMILIES
+
+    def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
+        """Register the collector.
+
+        Args:
+            registry: Prometheus registry. The default (None) is that of prometheus-client.
+
+        Raises:
+            MissingExtraError: If prometheus-client is not installed.
+            ValueError: If these metric names are registered already.
+        """
+        self.state: Callable[[], ShardState | None] = lambda: None
+        super().__init__(registry=registry)
+
+    def _samples(self) -> Iterator[Sample]:
+        state = self.state()
+        if state is not None:
+            yield "deltaloop_shard_members", (state.name,), len(state.members)
+            yield "deltaloop_shard_ranges", (state.name,), len(state.own)
+            yield "deltaloop_shard_ranges_without_owner", (state.name,), len(state.unowned)
