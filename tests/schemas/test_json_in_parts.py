@@ -15,7 +15,6 @@ from deltaloop.schemas import json_in_parts
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.json_in_parts import PART, decode_in_parts, encode_sorted, size_of
 
-
 _ENCODED_AT_ONCE = msgspec.json.Encoder(order="deterministic").encode
 _VALUES = st.recursive(
     st.none()
