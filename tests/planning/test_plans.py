@@ -13,16 +13,18 @@ import msgspec
 import pytest
 
 import deltaloop as dl
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ApiServer, Manifest, ServerOptions
 from deltaloop.apiserver.embedding import CLUSTER_CONTROLLERS, manifests_of
 from deltaloop.client.connecting import load_config
 from deltaloop.errors import PlanError
 from deltaloop.planning import Plan
-from deltaloop.planning.cluster import ListOnlyTransport, cluster_objects
+from deltaloop.planning.cluster import ListOnlyTransport, cluster_objects, reading_client
 from deltaloop.planning.dry_run import dry_runs
 from deltaloop.planning.plans import file_snapshot, version_of
+from deltaloop.planning.reading import reading_rules
 from deltaloop.planning.run import run_plan
 from deltaloop.planning.snapshot_file import without_secret_values, write_snapshot
+from deltaloop.runtime.program.access import restricted
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
 from deltaloop.testing.deterministic_loop.virtual_loop import run_virtual
 from deltaloop.testing.harness import running_harness
@@ -175,8 +177,8 @@ def asking(session: Any) -> dl.Controller:
 
 
 def test_denied_network_is_listed_with_its_line_and_stub_is_used(taken: Taken) -> None:
-    with pytest.raises(dl.errors.LifespanError):
-        planned(taken, asking(prices))
+    denied = planned(taken, asking(prices)).problems
+    assert [(each.reason, each.subject) for each in denied] == [("failed", "shops"), ("network", "192.0.2.1:443")]
 
     @prices.stub
     async def two() -> AsyncIterator[int]:
@@ -232,15 +234,23 @@ def test_stored_object_that_a_changed_definition_rejects_is_listed(taken: Taken)
     assert [each.kind for each in outcome.plan.changes] == ["apiextensions.k8s.io/v1/CustomResourceDefinition"]
 
 
-async def test_missing_permission_names_kind_and_role() -> None:
-    options = ServerOptions(authorization_mode="RBAC")
-    async with ApiServer(options) as server:
+async def test_printed_role_suffices_and_missing_permission_names_it() -> None:
+    program = ((running.reconcile,), ())
+    async with ApiServer(ServerOptions(authorization_mode="RBAC")) as server:
         certificate = server.issue_certificate("nobody")
         async with dl.connect(kubeconfig=server.kubeconfig(certificate=certificate)) as client:
             with pytest.raises(PlanError, match="--plan") as raised:
-                async for _ in cluster_objects(client, (running.reconcile,), ()):
+                async for _ in cluster_objects(client, *program):
                     pass
+        async with dl.connect(kubeconfig=server.kubeconfig()) as admin:
+            rules = reading_rules(*program, namespace=None)
+            config = await restricted(admin, rules, name="plan")
+        async with reading_client(config) as client:
+            read = {str(fields["kind"]) async for fields in cluster_objects(client, *program)}
+            with pytest.raises(PlanError, match="only list"):
+                await client.delete(dl.kinds.SECRET, "a")
     assert raised.value.place == "namespaces"
+    assert "Namespace" in read
 
 
 def test_server_dry_run_shows_rejections_and_changes_of_server(taken: Taken) -> None:
@@ -265,3 +275,24 @@ def test_server_dry_run_shows_rejections_and_changes_of_server(taken: Taken) -> 
     problems, touched = run_virtual(live(), network=MemoryNetwork())
     assert problems == [("dry-run", f"PATCH secrets default/{name}-login") for name in NAMES]
     assert not touched
+
+
+def test_own_webhook_runs_and_foreign_webhook_is_listed(taken: Taken) -> None:
+    @dl.mutate("apps/v1/Deployment")
+    def annotate(fields: dict[str, Any]) -> None:
+        fields["metadata"].setdefault("annotations", {})["seen"] = "yes"
+
+    rule = {"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["deployments"]}
+    foreign: dict[str, object] = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "foreign"},
+        "webhooks": [{"name": "a.example.com", "clientConfig": {"url": "https://192.0.2.1"}, "rules": [rule]}],
+    }
+    snapshot = file_snapshot(taken.file)
+    snapshot.add(Manifest("test", 1, foreign))
+    changed = shops(lambda shop: [deployment(shop, tier="web"), secret(shop)])
+    plan = run_plan(version_of("shops", None, (changed,), (annotate,)), snapshot).plan
+    assert plan.webhooks_not_asked == ("MutatingWebhookConfiguration foreign: a.example.com (2 changes)",)
+    assert "metadata.annotations.seen" in {field.path for field in plan.changes[0].fields}
+    assert (plan.problems, plan.numbers.retries) == ((), 0)

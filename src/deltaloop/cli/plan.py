@@ -107,7 +107,7 @@ def _made(
             snapshot = asyncio.run(_read(config, version, told, spooled))
         else:
             snapshot = file_snapshot(source, version, told)
-        outcome = run_plan(version, snapshot, keep_requests=server_dry_run, progress=told)
+        outcome = run_plan(version, snapshot, keep_requests=server_dry_run, keep_objects=bool(against), progress=told)
         result = outcome.plan
         if against:
             other = _other(against, target, (spooled or source or Path()).absolute(), Path(folder), namespace)

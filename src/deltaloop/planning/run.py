@@ -13,6 +13,7 @@ from typing import Any, Final, Self, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api import kinds
 from deltaloop.api.errors import MissingExtraError, UnknownResourceError
 from deltaloop.api.json_values import at, text
@@ -73,7 +74,7 @@ class PlannedVersion:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOutcome:
-    """Plan, with the first write of each object, and the changed objects before and afterwards."""
+    """Plan, with the first write of each object, and the changed objects before and afterwards, if they are kept."""
 
     plan: Plan
     first_writes: Mapping[tuple[str, str], FirstWrite]
@@ -95,7 +96,7 @@ class LoadedSnapshot:
 
         Args:
             taken_at: Time of the snapshot in seconds since 1970; None means now.
-            definitions: CRDs of kinds whose CRD the snapshot lacks.
+            definitions: CRDs of kinds that lack a CRD in the snapshot.
             progress: Function that is called with the number of objects.
         """
         self._definitions = [*definitions]
@@ -156,7 +157,12 @@ class LoadedSnapshot:
 
 
 def run_plan(
-    version: PlannedVersion, snapshot: LoadedSnapshot, *, keep_requests: bool = False, progress: Progress | None = None
+    version: PlannedVersion,
+    snapshot: LoadedSnapshot,
+    *,
+    keep_requests: bool = False,
+    keep_objects: bool = False,
+    progress: Progress | None = None,
 ) -> PlanOutcome:
     """Plan a version on a snapshot; must not be called on an event loop.
 
@@ -167,7 +173,13 @@ def run_plan(
 
         with suppress(MissingExtraError):
             authority()  # before the clock is replaced
-    run = _Run(version, snapshot, keep_requests=keep_requests, progress=progress or (lambda _, __: None))
+    run = _Run(
+        version,
+        snapshot,
+        keep_requests=keep_requests,
+        keep_objects=keep_objects,
+        progress=progress or (lambda _, __: None),
+    )
     with _quiet(), deterministic(_SEED, clock=run.time, epoch=snapshot.epoch):
         try:
             return run_virtual(run.live(), network=MemoryNetwork())
@@ -189,11 +201,18 @@ def _quiet() -> Generator[None, None, None]:
 @final
 class _Run:
     def __init__(
-        self, version: PlannedVersion, snapshot: LoadedSnapshot, *, keep_requests: bool, progress: Progress
+        self,
+        version: PlannedVersion,
+        snapshot: LoadedSnapshot,
+        *,
+        keep_requests: bool,
+        keep_objects: bool,
+        progress: Progress,
     ) -> None:
         self._version = version
         self._snapshot = snapshot
         self._keeps = keep_requests
+        self._keeps_objects = keep_objects
         self._progress = progress
         self._loop: VirtualLoop | None = None
 
@@ -242,8 +261,12 @@ class _Run:
             try:
                 await program.start()
                 found = await program.settle(recorded, cluster, lambda count: self._progress("reconciles", count))
-                rested_at = self.time()
+            except DeltaloopError as error:
+                if not attempts:
+                    raise
+                found = [PlanProblem(reason="failed", subject=version.name, message=f"cannot start: {error}")]
             finally:
+                rested_at = self.time()
                 await cluster.stop()
                 await program.stop()
         changes = Changes(stored, before, recorded.notes, self._defined)
@@ -284,7 +307,11 @@ class _Run:
             webhooks_not_asked=tuple(asked),
             numbers=numbers,
         )
-        return PlanOutcome(plan=secrets.hidden(plan), first_writes=recorded.first, changed=changes.objects())
+        return PlanOutcome(
+            plan=secrets.hidden(plan),
+            first_writes=recorded.first,
+            changed=changes.objects() if self._keeps_objects else {},
+        )
 
     async def _define(self, admin: Client, stored: StoredObjects) -> list[PlanProblem]:
         """Apply the CRDs of the version before the program starts, and return the stored objects that they reject."""
