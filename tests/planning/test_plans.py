@@ -177,8 +177,8 @@ def asking(session: Any) -> dl.Controller:
 
 
 def test_denied_network_is_listed_with_its_line_and_stub_is_used(taken: Taken) -> None:
-    with pytest.raises(dl.errors.LifespanError):
-        planned(taken, asking(prices))
+    denied = planned(taken, asking(prices)).problems
+    assert [(each.reason, each.subject) for each in denied] == [("failed", "shops"), ("network", "192.0.2.1:443")]
 
     @prices.stub
     async def two() -> AsyncIterator[int]:
