@@ -210,7 +210,7 @@ def test_denied_network_is_listed_with_its_line_and_stub_is_used(taken: Taken) -
 
 def test_snapshot_keeps_uids_versions_and_managed_fields_but_no_secret_values(taken: Taken, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in taken.file.read_text().splitlines()]
-    kept = [without_secret_values(line) if "kind" in line else line for line in lines]
+    kept: list[dict[str, Any]] = [without_secret_values(line) if "kind" in line else line for line in lines]
     file = tmp_path / "snapshot.jsonl"
     file.write_text("\n".join(map(json.dumps, kept)))
     assert "Y29ycmVjdCBob3JzZSBiYXR0ZXJ5" in taken.file.read_text()
