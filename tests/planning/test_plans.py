@@ -33,7 +33,7 @@ from tests.planning import shops as running
 from tests.planning.shops import PASSWORD, Shop, ShopSpec, deployment, secret, shops
 
 NAMES = ("a", "b")
-POLICY = {
+POLICY: dict[str, Any] = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "ValidatingAdmissionPolicy",
     "metadata": {"name": "no-latest"},
@@ -48,7 +48,7 @@ POLICY = {
         ],
     },
 }
-BINDING = {
+BINDING: dict[str, Any] = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "ValidatingAdmissionPolicyBinding",
     "metadata": {"name": "no-latest"},
@@ -131,6 +131,22 @@ def test_policy_of_cluster_rejects_write(taken: Taken) -> None:
     assert plan.exit_code == 1
 
 
+def test_mutating_policy_changes_the_writes(taken: Taken) -> None:
+    group = "admissionregistration.k8s.io/v1"
+    expression = "Object{metadata: Object.metadata{labels: {'seen': 'yes'}}}"
+    spec = {
+        "matchConstraints": POLICY["spec"]["matchConstraints"],
+        "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}],
+        "reinvocationPolicy": "Never",
+    }
+    policy = {"apiVersion": group, "kind": "MutatingAdmissionPolicy", "metadata": {"name": "seen"}, "spec": spec}
+    binding = {**policy, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "seen"}}
+    snapshot = file_snapshot(taken.file).load(manifests_of([policy, binding], source="test"))
+    changed = shops(lambda shop: [deployment(shop, tier="web"), secret(shop)])
+    plan = run_plan(version_of("shops", None, (changed,)), snapshot).plan
+    assert "metadata.labels.seen" in {field.path for field in plan.changes[0].fields}
+
+
 def test_program_that_never_rests_is_reported_with_its_hot_field(taken: Taken) -> None:
     count = iter(range(10_000))
     plan = planned(taken, shops(lambda shop: [deployment(shop), secret(shop, str(next(count)))]))
@@ -177,8 +193,8 @@ def asking(session: Any) -> dl.Controller:
 
 
 def test_denied_network_is_listed_with_its_line_and_stub_is_used(taken: Taken) -> None:
-    with pytest.raises(dl.errors.LifespanError):
-        planned(taken, asking(prices))
+    denied = planned(taken, asking(prices)).problems
+    assert [(each.reason, each.subject) for each in denied] == [("failed", "shops"), ("network", "192.0.2.1:443")]
 
     @prices.stub
     async def two() -> AsyncIterator[int]:

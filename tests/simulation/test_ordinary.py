@@ -10,7 +10,7 @@ from deltaloop.simulation.core.schedules import parse_schedule
 from tests.nightly import by_day
 
 
-@pytest.mark.parametrize("name", by_day(ordinary.SCENARIOS, ["replicator", "provisioner", "database"]))
+@pytest.mark.parametrize("name", by_day(ordinary.SCENARIOS, ["replicator", "provisioner"]))
 def test_ordinary_operator_has_no_failures(name: str) -> None:
     options = SimulationOptions(runs=6, may_differ=ordinary.MAY_DIFFER)
     report = Simulation(ordinary.SCENARIOS[name], options).explore()

@@ -518,10 +518,11 @@ class Reflector:
                     if (close := getattr(waiting, "close", None)) is not None:
                         close()
                     return False
-                batch = stream.received()
-                if batch:
-                    self._handle_all(batch, loop.time())
-                return len(batch) < _EVENTS_PER_TURN
+                now, place, batch = loop.time(), 0, stream.received()
+                number = len(batch)
+                while place < number:
+                    place += self._handle(batch[place:] if place else batch, now)
+                return number < _EVENTS_PER_TURN
 
             stream.consume = arrived
         while batch := batch or await batches():
@@ -540,11 +541,6 @@ class Reflector:
                     if until_room is not None:
                         await until_room
             batch = ()
-
-    def _handle_all(self, events: Sequence[WatchEvent], now: float) -> None:
-        place = self._handle(events, now)
-        while place < len(events):
-            place += self._handle(events[place:], now)
 
     def _handle(self, events: Sequence[WatchEvent], now: float) -> int:
         """Pass the first events to the store, and return their number, or raise _StoreRefusedError."""

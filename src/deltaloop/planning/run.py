@@ -13,6 +13,7 @@ from typing import Any, Final, Self, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api import kinds
 from deltaloop.api.errors import MissingExtraError, UnknownResourceError
 from deltaloop.api.json_values import at, text
@@ -95,7 +96,7 @@ class LoadedSnapshot:
 
         Args:
             taken_at: Time of the snapshot in seconds since 1970; None means now.
-            definitions: CRDs of kinds whose CRD the snapshot lacks.
+            definitions: CRDs of kinds that lack a CRD in the snapshot.
             progress: Function that is called with the number of objects.
         """
         self._definitions = [*definitions]
@@ -260,8 +261,12 @@ class _Run:
             try:
                 await program.start()
                 found = await program.settle(recorded, cluster, lambda count: self._progress("reconciles", count))
-                rested_at = self.time()
+            except DeltaloopError as error:
+                if not attempts:
+                    raise
+                found = [PlanProblem(reason="failed", subject=version.name, message=f"cannot start: {error}")]
             finally:
+                rested_at = self.time()
                 await cluster.stop()
                 await program.stop()
         changes = Changes(stored, before, recorded.notes, self._defined)

@@ -14,6 +14,7 @@ from deltaloop.runtime.core.diagnosis import (
     ProgramState,
     QueueSeen,
     RequestsSeen,
+    SlotSeen,
     diagnoses,
 )
 
@@ -73,6 +74,13 @@ def test_ordinary_delays_are_not_reported() -> None:
     for seconds, reported in ((2.9, []), (3.0, [(DiagnosisKind.BLOCKED_LOOP, False)])):
         ended = BlockedLoop(task="", seconds=seconds, where=(), ended_ago=9.0)
         assert kinds(msgspec.structs.replace(IDLE, blocked=ended)) == reported
+
+
+def test_slot_is_held_after_a_minute_or_ten_seconds_after_its_timeout() -> None:
+    for seconds, timeout, held in ((59.9, None, 0), (60.0, None, 1), (99.9, 90.0, 0), (100.0, 90.0, 1)):
+        slot = SlotSeen(key="default/a", reconcile=1, seconds=seconds, where=("a.py:3",))
+        controller = msgspec.structs.replace(MAPS, timeout=timeout, running=(slot,))
+        assert len(diagnoses(msgspec.structs.replace(IDLE, controllers=(controller,)))) == held
 
 
 def test_cache_is_judged_by_errors_bytes_and_age() -> None:

@@ -21,6 +21,8 @@ BLOCKED_FOR: Final = 3.0
 """Seconds of a block that is reported after its end. Imports on a busy machine need less."""
 HELD_AFTER: Final = 60.0
 """Seconds of a reconcile that count as long: twice the default timeout of a request."""
+STOPPED_AFTER: Final = 10.0
+"""Seconds after a timeout, as for the first warning of a reconcile that does not stop."""
 FAILURES: Final = 3
 """Consecutive failures of a listed key. One or two are usually conflicts, which the retry resolves."""
 FAILING_AFTER: Final = 60.0
@@ -303,7 +305,7 @@ def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
             stuck=not webhook.unknown,
             subject=webhook.name,
             cause=webhook.problem,
-            remedy="Grant get on the webhook configurations to check the certificates."
+            remedy="Check the permission to get the webhook configurations, and the connection."
             if webhook.unknown
             else "Write the CA of the served certificate into caBundle, or fix the tool that manages it.",
         )
@@ -344,7 +346,8 @@ def _blocked_loop(blocked: BlockedLoop) -> Diagnosis:
 
 def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
     name, queue = state.name, state.queue
-    held = [slot for slot in state.running if slot.stopping or slot.seconds >= HELD_AFTER]
+    limit = HELD_AFTER if state.timeout is None else state.timeout + STOPPED_AFTER
+    held = [slot for slot in state.running if slot.seconds >= limit]
     for slots in _grouped(held, lambda slot: (slot.where, slot.stopping)):
         first = max(slots, key=lambda slot: slot.seconds)
         stopped = f" after it was told to stop ({first.stopping})" if first.stopping else ""
