@@ -274,6 +274,9 @@ async def test_the_whole_demo(tmp_path: Path, emitted: Emitted) -> None:
         DemoOptions(token=dl.api.SecretText(TOKEN), log_dir=tmp_path, log_level="DEBUG"), Terminal(screen)
     )
     assert summary.ok, summary.failed
+    assert [step.ok for step in summary.steps] == [True] * 7
+    assert 0 < (summary.failover_seconds or 0) < 12
+    assert any(name.startswith("owner delete Deployment") for name in summary.triggers)
     logs = {f"replica-{number}.log": (tmp_path / f"replica-{number}.log").read_text() for number in (1, 2)}
     emitted.texts += logs.values()
     emitted.texts += [screen.export_text(), msgspec.json.encode(summary).decode()]

@@ -122,6 +122,13 @@ def test_security_and_conduct_pages_are_linked() -> None:
     assert "SECURITY.md" in (ROOT / "docs" / "project" / "security.md").read_text()
 
 
+def test_threat_model_names_existing_tests() -> None:
+    page = (ROOT / "docs" / "project" / "security.md").read_text()
+    named = re.findall(r"\| `(tests/[\w/]+\.py)::(\w+)` \|", page)
+    assert len(named) > 20
+    assert [each for each in named if f"def {each[1]}(" not in (ROOT / each[0]).read_text()] == []
+
+
 SOURCES = [*WORKFLOWS, *ROOT.glob("src/deltaloop/cli/project/template/*.txt"), *ROOT.glob("examples/**/Containerfile")]
 
 

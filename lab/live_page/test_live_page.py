@@ -169,21 +169,21 @@ async def test_views_are_live_and_stay_fast_with_many_objects_and_reconciles(tmp
             await page.until("document.querySelectorAll('#cards .card.stuck h3').length > 0")
             assert "maps default/object-00003" in await page.value("document.getElementById('cards').innerText")
 
-            await show(page, "#controllers")
+            await show(page, "#/controllers")
             rate = "Number(document.querySelector('#controller-rows tr').children[5].textContent)"
             await page.until(f"{rate} > {RATE / 2}")
             await page.until(
                 f"document.getElementById('cache-rows').innerText.includes({str(OBJECTS - OBJECTS // 1000)!r})"
             )
 
-            await show(page, "#work")
+            await show(page, "#/work")
             await page.until("document.getElementById('work-rows').innerText.includes('program.py')")
             await page.until("document.getElementById('work-rows').innerText.includes('ValueError')")
 
-            await show(page, "#objects")
+            await show(page, "#/objects")
             await page.until(f"document.getElementById('object-count').textContent.startsWith({str(OBJECTS - 10)!r})")
             for view in ("objects", "work", "controllers"):
-                await show(page, f"#{view}")
+                await show(page, f"#/{view}")
                 frames = json.loads(await page.value(FRAMES.replace("SECONDS", str(SECONDS))))
                 elements = await page.value("document.querySelectorAll('*').length")
                 per_second, longest = frames["frames"] / SECONDS, frames["longest"]
@@ -192,12 +192,12 @@ async def test_views_are_live_and_stay_fast_with_many_objects_and_reconciles(tmp
                 assert frames["longest"] < 1000
                 assert elements < 2000
 
-            await show(page, "#objects/maps/default%2Fobject-00004")
+            await show(page, "#/objects/maps/default%2Fobject-00004")
             await page.until("document.getElementById('entries').innerText.includes('data')")
             assert "wrote patch v1/ConfigMap default/object-00004" in await page.value(
                 "document.getElementById('entries').innerText"
             )
-            await show(page, "#objects/maps/default%2Fobject-00001")
+            await show(page, "#/objects/maps/default%2Fobject-00001")
             await page.until("document.getElementById('entries').innerText.includes('Event Normal Reconciled')")
             await page.value(
                 "document.getElementById('object-search').value = '0999', "
@@ -207,7 +207,7 @@ async def test_views_are_live_and_stay_fast_with_many_objects_and_reconciles(tmp
 
             recording = tmp_path / "recording.json"
             recording.write_text(json.dumps(RECORDED))
-            await show(page, "#recording")
+            await show(page, "#/recording")
             document = await page.call("DOM.getDocument")
             found = await page.call("DOM.querySelector", nodeId=document["root"]["nodeId"], selector="#file")
             await page.call("DOM.setFileInputFiles", files=[str(recording)], nodeId=found["nodeId"])
@@ -216,7 +216,7 @@ async def test_views_are_live_and_stay_fast_with_many_objects_and_reconciles(tmp
 
             texts = "document.documentElement.outerHTML"
             for view in VIEWS:
-                await show(page, f"#{view}")
+                await show(page, f"#/{view}")
                 await asyncio.sleep(0.5)
                 assert PLANTED not in await page.value(texts)
             assert not page.errors
@@ -245,7 +245,7 @@ async def test_page_reconnects_after_a_restart_and_names_a_lost_connection() -> 
 
 async def test_buttons_request_actions_and_the_keyboard_changes_views() -> None:
     with program(0, 100, 10) as (url, _):
-        async with opened(f"{url}/#controllers") as page:
+        async with opened(f"{url}/#/controllers") as page:
             await page.value("window.confirm = () => true, document.querySelector('#tab-controllers').focus(), true")
             buttons = "[...document.querySelectorAll('#controller-rows button')]"
             for name, seen in (
@@ -259,6 +259,25 @@ async def test_buttons_request_actions_and_the_keyboard_changes_views() -> None:
             for kind in ("keyDown", "keyUp"):
                 await page.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight")
             await page.until("!document.getElementById('work').hidden")
+
+            await show(page, "#/objects")
+            await page.until("document.querySelector('#object-rows .row:not(:disabled)') !== null")
+            await page.value("document.querySelector('#object-rows .row').focus(), true")
+            for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+                await page.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key)
+            for kind in ("keyDown", "keyUp"):
+                await page.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r")
+            await page.until("location.hash === '#/objects/maps/default%2Fobject-00001'")
+            await page.call(
+                "Emulation.setDeviceMetricsOverride", width=380, height=700, deviceScaleFactor=1, mobile=True
+            )
+            await page.value("document.getElementById('back').focus(), document.getElementById('back').click(), true")
+            await page.until("document.activeElement.id === 'object-controller'")
+            await show(page, "#/objects/maps/default%2Fobject-00002")
+            await page.until("document.activeElement.id === 'detail-name'")
+            for view in VIEWS:
+                await show(page, f"#/{view}")
+                await page.until("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
             assert not page.errors
 
 
@@ -292,7 +311,7 @@ async def test_open_page_needs_little_of_the_program() -> None:
 
         for _ in range(2):
             await measure("closed")
-            async with opened(f"{url}/#objects/maps/default%2Fobject-00010"):
+            async with opened(f"{url}/#/objects/maps/default%2Fobject-00010"):
                 await measure("open")
         closed, opened_ = min(costs["closed"]), min(costs["open"])
         share = (opened_ - closed) * RATE / 1e6

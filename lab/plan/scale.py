@@ -70,7 +70,7 @@ def make(count: int, file: Path) -> None:
         for number in range(count // 2)
     ]
     snapshot = LoadedSnapshot(definitions=VERSION.definitions).load(manifests_of(sites, source="made"))
-    outcome = run_plan(VERSION, snapshot)
+    outcome = run_plan(VERSION, snapshot, keep_objects=True)
     assert not outcome.plan.problems, outcome.plan.problems[:3]
     with file.open("w") as out:
         out.write(json.dumps({"snapshot": FORMAT, "taken": "2026-01-01T00:00:00Z"}) + "\n")

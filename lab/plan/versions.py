@@ -50,7 +50,7 @@ EDITS = (
         "default",
         database=(
             ('storage: str = "1Gi"\n', 'storage: str = "1Gi"\n    mode: str = "fast"\n'),
-            ('"args": arguments,', '"args": [*arguments, "-c", f"mode={wanted.mode}"],'),
+            ('"args": arguments,', '"args": [*arguments, "-c", f"mode={desired.mode}"],'),
         ),
     ),
     Edit(
@@ -89,7 +89,10 @@ EDITS = (
     Edit(
         "broken",
         database=(
-            ("        login = await login_of", "        raise KeyError(request.name)\n        login = await login_of"),
+            (
+                "        login = await login_secret",
+                "        raise KeyError(request.name)\n        login = await login_secret",
+            ),
         ),
     ),
 )

@@ -30,6 +30,7 @@ def test_controller_logs_messages_that_demo_shows() -> None:
     assert [message for message in SHOWN_MESSAGES if f'logger.info("{message}"' not in source] == []
 
 
+@pytest.mark.nightly  # tests/test_no_secret_leaves.py runs the demo each time
 @pytest.mark.slow
 def test_demo_completes_with_json_summary(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -41,7 +41,7 @@ async def test_exit_code_is_one_while_a_key_is_parked() -> None:
     async with world() as w, w.running(reconcile, health=BindAddress(), doctor_actions=True) as manager:
         address = manager.servers["health"].url
         shown = await asyncio.to_thread(invoke, "--address", address)
-        assert (shown.exit_code, shown.output) == (0, "nothing is stuck: 1 controllers, 1 caches\n")
+        assert (shown.exit_code, shown.output) == (0, "nothing is stuck: 1 controller, 1 cache\n")
         await w.put("bad")
         await until(lambda: manager.loops[0].queue.statistics().parked)
         shown = await asyncio.to_thread(invoke, "--address", address)
@@ -59,7 +59,7 @@ async def test_exit_code_is_one_while_a_key_is_parked() -> None:
 
 
 def test_many_diagnoses_have_at_most_20_lines() -> None:
-    each = {
+    each: dict[str, object] = {
         "kind": "held-slot", "stuck": True, "subject": "maps default/a\x1b[2J", "cause": "c", "seconds": 7300.0,
         "where": ["a.py:1 in f", "b.py:2 in g"], "remedy": "r",
     }  # fmt: skip
@@ -129,12 +129,12 @@ async def test_pod_is_queried_through_the_api_server_if_rbac_allows_it(tmp_path:
                 await _allow(client)
                 for place in ("--lease=default/maps", "--pod=default/maps-0:8081"):
                     shown = await asyncio.to_thread(invoke, place, "--kubeconfig", str(user))
-                    assert shown.output == "nothing is stuck: 1 controllers, 1 caches\n", shown.output
+                    assert shown.output == "nothing is stuck: 1 controller, 1 cache\n", shown.output
                 flags = ["-n", "default", "--kubeconfig", str(user), "--context", "user"]
                 plugin = await asyncio.to_thread(
                     CliRunner().invoke, kubectl_plugin.app, ["doctor", "--program", "maps", *flags]
                 )
-                assert plugin.output == "nothing is stuck: 1 controllers, 1 caches\n"
+                assert plugin.output == "nothing is stuck: 1 controller, 1 cache\n"
                 status, body = await asyncio.to_thread(program.ask, "/doctor/pause", {}, method="POST")
                 assert status == 405
             headers = {"Host": "10.0.0.7:8081", TOKEN_HEADER: server.token.reveal()}

@@ -75,6 +75,8 @@ def test_names_in_project_follow_from_project_name(folder: Path, monkeypatch: py
     assert read_yaml(made["chart/Chart.yaml"])["name"] == "paint-operator"
     [sample] = read_yaml_documents(made["sample.yaml"])
     assert (sample["apiVersion"], sample["kind"]) == ("example.com/v1alpha1", "Paint")
+    jobs = read_yaml(made[".github/workflows/ci.yaml"])["jobs"]
+    assert jobs["plan"]["steps"][-1]["run"].startswith("deltaloop plan paint_operator.py --from sample.yaml")
     assert "wheels" not in "".join(made.values())
     assert not [path for path, text in made.items() if "@name@" in text or "@module@" in text or "@Kind@" in text]
 

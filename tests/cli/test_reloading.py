@@ -26,7 +26,7 @@ from deltaloop.runtime.core.own_writes import OwnWrite
 from tests import warm
 
 PAINT = "example.com/v1alpha1/Paint"
-FIRST_LINE = "    wanted = await"
+FIRST_LINE = "    owner = await"
 
 
 def test_reload_requires_an_embedded_server(tmp_path: Path) -> None:
@@ -133,6 +133,7 @@ async def test_ten_changes_in_a_row_restart_the_program_and_lose_no_object(tmp_p
     folder = tmp_path / "paint"
     file = folder / "paint_operator.py"
     code = file.read_text()
+    assert FIRST_LINE in code
     seconds: list[float] = []
 
     async def change(text: str, *expected: str) -> str:

@@ -118,7 +118,7 @@ WRITES = {
     *("add_finalizer", "apply", "create", "create_or_update", "create_subresource", "delete", "delete_collection"),
     *("edit", "evict", "patch", "remove_finalizer", "scale", "update", "update_status"),
 }
-NO_VERBS = {"close", "config", "drops_managed_fields", "namespace", "options"}
+NO_VERBS = {"close", "config", "drops_managed_fields", "namespace", "options", "statistics"}
 
 
 def make(transport: Any) -> Client:

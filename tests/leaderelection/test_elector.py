@@ -142,9 +142,11 @@ async def test_leadership_ends_at_the_start_plus_the_deadline() -> None:
     client.always = "hang"
     await asyncio.sleep(6.75)
     assert term.is_leading
+    assert elector.renewed_ago == 9.75
     await asyncio.sleep(0.25)
     assert now() == 13
     assert not term.is_leading
+    assert elector.renewed_ago is None
     with pytest.raises(LeadershipLostError):
         await term.client.delete("v1/Pod", "x")
     client.always = None

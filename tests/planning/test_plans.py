@@ -13,16 +13,18 @@ import msgspec
 import pytest
 
 import deltaloop as dl
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ApiServer, Manifest, ServerOptions
 from deltaloop.apiserver.embedding import CLUSTER_CONTROLLERS, manifests_of
 from deltaloop.client.connecting import load_config
 from deltaloop.errors import PlanError
 from deltaloop.planning import Plan
-from deltaloop.planning.cluster import ListOnlyTransport, cluster_objects
+from deltaloop.planning.cluster import ListOnlyTransport, cluster_objects, reading_client
 from deltaloop.planning.dry_run import dry_runs
 from deltaloop.planning.plans import file_snapshot, version_of
+from deltaloop.planning.reading import reading_rules
 from deltaloop.planning.run import run_plan
 from deltaloop.planning.snapshot_file import without_secret_values, write_snapshot
+from deltaloop.runtime.program.access import restricted
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
 from deltaloop.testing.deterministic_loop.virtual_loop import run_virtual
 from deltaloop.testing.harness import running_harness
@@ -31,7 +33,7 @@ from tests.planning import shops as running
 from tests.planning.shops import PASSWORD, Shop, ShopSpec, deployment, secret, shops
 
 NAMES = ("a", "b")
-POLICY = {
+POLICY: dict[str, Any] = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "ValidatingAdmissionPolicy",
     "metadata": {"name": "no-latest"},
@@ -46,7 +48,7 @@ POLICY = {
         ],
     },
 }
-BINDING = {
+BINDING: dict[str, Any] = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "ValidatingAdmissionPolicyBinding",
     "metadata": {"name": "no-latest"},
@@ -129,6 +131,22 @@ def test_policy_of_cluster_rejects_write(taken: Taken) -> None:
     assert plan.exit_code == 1
 
 
+def test_mutating_policy_changes_the_writes(taken: Taken) -> None:
+    group = "admissionregistration.k8s.io/v1"
+    expression = "Object{metadata: Object.metadata{labels: {'seen': 'yes'}}}"
+    spec = {
+        "matchConstraints": POLICY["spec"]["matchConstraints"],
+        "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}],
+        "reinvocationPolicy": "Never",
+    }
+    policy = {"apiVersion": group, "kind": "MutatingAdmissionPolicy", "metadata": {"name": "seen"}, "spec": spec}
+    binding = {**policy, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "seen"}}
+    snapshot = file_snapshot(taken.file).load(manifests_of([policy, binding], source="test"))
+    changed = shops(lambda shop: [deployment(shop, tier="web"), secret(shop)])
+    plan = run_plan(version_of("shops", None, (changed,)), snapshot).plan
+    assert "metadata.labels.seen" in {field.path for field in plan.changes[0].fields}
+
+
 def test_program_that_never_rests_is_reported_with_its_hot_field(taken: Taken) -> None:
     count = iter(range(10_000))
     plan = planned(taken, shops(lambda shop: [deployment(shop), secret(shop, str(next(count)))]))
@@ -175,8 +193,8 @@ def asking(session: Any) -> dl.Controller:
 
 
 def test_denied_network_is_listed_with_its_line_and_stub_is_used(taken: Taken) -> None:
-    with pytest.raises(dl.errors.LifespanError):
-        planned(taken, asking(prices))
+    denied = planned(taken, asking(prices)).problems
+    assert [(each.reason, each.subject) for each in denied] == [("failed", "shops"), ("network", "192.0.2.1:443")]
 
     @prices.stub
     async def two() -> AsyncIterator[int]:
@@ -190,13 +208,18 @@ def test_denied_network_is_listed_with_its_line_and_stub_is_used(taken: Taken) -
     assert two is not None
 
 
-def test_snapshot_without_secret_values_still_plans_a_difference_of_versions(taken: Taken, tmp_path: Path) -> None:
+def test_snapshot_keeps_uids_versions_and_managed_fields_but_no_secret_values(taken: Taken, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in taken.file.read_text().splitlines()]
-    kept = [without_secret_values(line) if "kind" in line else line for line in lines]
+    kept: list[dict[str, Any]] = [without_secret_values(line) if "kind" in line else line for line in lines]
     file = tmp_path / "snapshot.jsonl"
     file.write_text("\n".join(map(json.dumps, kept)))
+    assert "Y29ycmVjdCBob3JzZSBiYXR0ZXJ5" in taken.file.read_text()
     assert "Y29ycmVjdCBob3JzZSBiYXR0ZXJ5" not in file.read_text()
-    assert file_snapshot(file).count == file_snapshot(taken.file).count
+    tables = file_snapshot(file).state.tables
+    [sent] = [line for line in kept if line.get("kind") == "Deployment" and line["metadata"]["name"] == "a"]
+    stored = tables["deployments.apps"][0]["default/a"].to_dict()
+    assert stored == {name: value for name, value in sent.items() if name not in ("apiVersion", "kind")}
+    assert {"uid", "resourceVersion", "managedFields"} <= {*sent["metadata"]}
 
 
 @pytest.mark.parametrize(
@@ -232,15 +255,23 @@ def test_stored_object_that_a_changed_definition_rejects_is_listed(taken: Taken)
     assert [each.kind for each in outcome.plan.changes] == ["apiextensions.k8s.io/v1/CustomResourceDefinition"]
 
 
-async def test_missing_permission_names_kind_and_role() -> None:
-    options = ServerOptions(authorization_mode="RBAC")
-    async with ApiServer(options) as server:
+async def test_printed_role_suffices_and_missing_permission_names_it() -> None:
+    program = ((running.reconcile,), ())
+    async with ApiServer(ServerOptions(authorization_mode="RBAC")) as server:
         certificate = server.issue_certificate("nobody")
         async with dl.connect(kubeconfig=server.kubeconfig(certificate=certificate)) as client:
             with pytest.raises(PlanError, match="--plan") as raised:
-                async for _ in cluster_objects(client, (running.reconcile,), ()):
+                async for _ in cluster_objects(client, *program):
                     pass
+        async with dl.connect(kubeconfig=server.kubeconfig()) as admin:
+            rules = reading_rules(*program, namespace=None)
+            config = await restricted(admin, rules, name="plan")
+        async with reading_client(config) as client:
+            read = {str(fields["kind"]) async for fields in cluster_objects(client, *program)}
+            with pytest.raises(PlanError, match="only list"):
+                await client.delete(dl.kinds.SECRET, "a")
     assert raised.value.place == "namespaces"
+    assert "Namespace" in read
 
 
 def test_server_dry_run_shows_rejections_and_changes_of_server(taken: Taken) -> None:
@@ -265,3 +296,24 @@ def test_server_dry_run_shows_rejections_and_changes_of_server(taken: Taken) -> 
     problems, touched = run_virtual(live(), network=MemoryNetwork())
     assert problems == [("dry-run", f"PATCH secrets default/{name}-login") for name in NAMES]
     assert not touched
+
+
+def test_own_webhook_runs_and_foreign_webhook_is_listed(taken: Taken) -> None:
+    @dl.mutate("apps/v1/Deployment")
+    def annotate(fields: dict[str, Any]) -> None:
+        fields["metadata"].setdefault("annotations", {})["seen"] = "yes"
+
+    rule = {"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["deployments"]}
+    foreign: dict[str, object] = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "foreign"},
+        "webhooks": [{"name": "a.example.com", "clientConfig": {"url": "https://192.0.2.1"}, "rules": [rule]}],
+    }
+    snapshot = file_snapshot(taken.file)
+    snapshot.add(Manifest("test", 1, foreign))
+    changed = shops(lambda shop: [deployment(shop, tier="web"), secret(shop)])
+    plan = run_plan(version_of("shops", None, (changed,), (annotate,)), snapshot).plan
+    assert plan.webhooks_not_asked == ("MutatingWebhookConfiguration foreign: a.example.com (2 changes)",)
+    assert "metadata.annotations.seen" in {field.path for field in plan.changes[0].fields}
+    assert (plan.problems, plan.numbers.retries) == ((), 0)

@@ -125,3 +125,9 @@ def test_duplicate_fields_are_found_in_large_bodies() -> None:
     body = f'{{"data": {{{members}, "k1": "", "k2": {{"a": [{{"b": 1, "b": 2}}]}}}}}}'.encode()
     assert duplicate_field_texts(body) == [f'duplicate field "data.{path}"' for path in ("k1", "k2", "k2.a[0].b")]
     assert duplicate_field_texts(body[:-1]) == []
+
+
+def test_text_with_too_many_levels_is_not_decoded() -> None:
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        with pytest.raises(RecursionError):
+            decode_in_parts(opening * 100_000 + "0" + closing * 100_000)

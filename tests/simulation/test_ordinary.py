@@ -10,13 +10,14 @@ from deltaloop.simulation.core.schedules import parse_schedule
 from tests.nightly import by_day
 
 
-@pytest.mark.parametrize("name", by_day(ordinary.SCENARIOS, ["replicator", "provisioner", "database"]))
+@pytest.mark.parametrize("name", by_day(ordinary.SCENARIOS, ["replicator", "provisioner"]))
 def test_ordinary_operator_has_no_failures(name: str) -> None:
-    report = Simulation(ordinary.SCENARIOS[name], SimulationOptions(runs=6)).explore()
+    options = SimulationOptions(runs=6, may_differ=ordinary.MAY_DIFFER)
+    report = Simulation(ordinary.SCENARIOS[name], options).explore()
     assert not report.failures
     assert not report.unused_faults
     writes = {"replicator": 11, "provisioner": 2, "sample_controller": 8, "database": 12, "database_runs": 12}
-    assert {**writes, "database_webhooks": 7}[name] == len(report.writes)
+    assert {**writes, "database_webhooks": 7, "database_shards": 38}[name] == len(report.writes)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,9 @@ def test_table_of_ordinary_operators_contains_result(
     with pytest.raises(SystemExit):
         ordinary.main()
     assert "Use replicator, provisioner, sample_controller, database, database_runs" in capsys.readouterr().err
+
+
+def test_sharded_operator_recovers_from_a_crash_during_a_hand_over() -> None:
+    options = SimulationOptions(may_differ=ordinary.MAY_DIFFER)
+    simulation = Simulation(ordinary.SCENARIOS["database_shards"], options)
+    assert simulation.replay(parse_schedule("crash-before:patch:configmaps:1")) is None

@@ -67,26 +67,30 @@ class OptionTypeError(DeltaloopError, TypeError):
 
 _ANYTHING: Final = object()
 Fits: TypeAlias = Callable[[Any], bool]
-_known: Final[dict[type[object], tuple[tuple[str, Any, Fits, set[type[object]]], ...]]] = {}
+_Field: TypeAlias = "tuple[str, Any, Fits]"
+_known: Final[dict[type[object], tuple[tuple[_Field, ...], dict[tuple[type, ...], tuple[_Field, ...]]]]] = {}
 _WITH_ITEMS: Final = (tuple, list, AbstractSet)  # their items are checked too
 _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 
 
 def check_types(options: Any) -> None:
-    """Check the types of all options, or raise OptionTypeError; accepted types are cached."""
-    cls = cast("type[object]", type(options))
-    known = _known.get(cls)
-    if known is None:
-        known = _known[cls] = tuple((name, hint, _fitting(hint), set()) for name, hint in _hints(cls).items())
-    for name, hint, fits, fitting in known:
+    """Check the types of all options, or raise OptionTypeError.
+
+    For accepted types, only the options whose items must be checked are checked again.
+    """
+    cls: Any = options.__class__
+    if cls not in _known:
+        _known[cls] = tuple((name, hint, _fitting(hint)) for name, hint in _hints(cls).items()), {}
+    fields, accepted = _known[cls]
+    is_struct = isinstance(options, msgspec.Struct)
+    values = msgspec.structs.astuple(options) if is_struct else [getattr(options, name) for name, _, _ in fields]
+    types = tuple(map(type, values))
+    for name, hint, fits in accepted.get(types, fields):
         value: object = getattr(options, name)
-        kind = type(value)
-        if kind in fitting:
-            continue
         if not fits(value):
-            raise OptionTypeError(f"{cls.__name__}.{name}", kind.__name__, _shown(hint))
-        if not isinstance(value, _WITH_ITEMS):
-            fitting.add(kind)
+            raise OptionTypeError(f"{cls.__name__}.{name}", type(value).__name__, _shown(hint))
+    if types not in accepted:
+        accepted[types] = tuple(each for each in fields if isinstance(getattr(options, each[0]), _WITH_ITEMS))
 
 
 def _hints(cls: Any) -> dict[str, Any]:

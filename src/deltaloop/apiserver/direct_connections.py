@@ -11,7 +11,7 @@ import contextvars
 import errno
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 from aiohttp import EMPTY_PAYLOAD, HttpVersion11, StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
@@ -259,7 +259,7 @@ class DirectDoor:
     async def _answer(
         self, connection: DirectConnection, message: RawRequestMessage, payload: StreamReader, protocol: Any
     ) -> None:
-        task = cast("asyncio.Task[None]", asyncio.current_task())
+        task: Any = asyncio.current_task()
         request = web.BaseRequest(message, payload, protocol, _Writer(connection), task, self._loop)
         try:
             response = await self._handle(request)

@@ -165,17 +165,24 @@ class Documents:
         form = discovery.negotiate_discovery(",".join(request.headers.getall("Accept", [])))
         if form is None:
             raise status_errors.not_servable(("application/json", YAML))
-        if core:
-            document = discovery.core_document(self._registry, form, address=request.host)
-        else:
-            document = discovery.groups_document(self._registry, form)
+        known = self._registry.aggregated
+        body, tag = known.get((form.version, core), (b"", ""))
+        if not body:
+            if core:
+                document = discovery.core_document(self._registry, form, address=request.host)
+            else:
+                document = discovery.groups_document(self._registry, form)
+            body = encode_json(document) + b"\n"
+            if form.aggregated:
+                tag = discovery.etag(document)
+                known[form.version, core] = body, tag
         headers = {**self._headers, "Vary": "Accept"}
-        if form.aggregated:
-            headers["ETag"] = tag = discovery.etag(document)
+        if tag:
+            headers["ETag"] = tag
             if tag in request.headers.get("If-None-Match", ""):
                 return web.Response(status=304, headers=headers)
         headers["Content-Type"] = form.content_type
-        return web.Response(body=encode_json(document) + b"\n", headers=headers)
+        return web.Response(body=body, headers=headers)
 
     async def _openapi(self, request: web.BaseRequest, rest: tuple[str, ...]) -> web.Response | None:
         match rest:

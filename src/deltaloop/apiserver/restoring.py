@@ -39,6 +39,7 @@ class RestoredState:
         self._options = options
         self._state = ServerState(RevisionStore(), Registry(built_in()))
         self._state.store.begin_with(ApiServer(options).first_objects())
+        self._random = random.Random(0)  # two runs on the same objects must have the same uids
         self._uids: set[str] = set()
         self._owners: set[str] = set()
 
@@ -85,7 +86,8 @@ class RestoredState:
             load_manifest(self._state, Manifest(f"namespace {name}", 1, made), moment=self._moment())
 
     def _moment(self) -> Moment:
-        return Moment(self._options.wall_clock().timestamp(), str(uuid.uuid4()), random.random())
+        uid = uuid.UUID(int=self._random.getrandbits(128), version=4)
+        return Moment(self._options.wall_clock().timestamp(), str(uid), self._random.random())
 
 
 _ASSIGNED: Final = frozenset({"uid", "resourceVersion", "creationTimestamp", "generation", "selfLink", "managedFields"})

@@ -15,7 +15,7 @@ import ssl
 import uuid
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
@@ -485,7 +485,15 @@ def _registry(options: ServerOptions) -> Registry:
         leases = kinds.LEASE.group_resource
         served = (replace(each, strategy=Strategy()) if each.storage == leases else each for each in built_in())
         return Registry((*served, LEASE_CANDIDATES))
-    return Registry(built_in())
+    return _built_in_registry().copy()
+
+
+@cache
+def _built_in_registry() -> Registry:
+    registry = Registry(built_in())
+    registry.groups()  # this and the next call compute values once for all servers
+    registry.sharing("")
+    return registry
 
 
 def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:

@@ -100,13 +100,6 @@ class Informer(Generic[T_co]):
             transform=options.transform,
             compression=self._compression,
         )
-        self._queue = new_queue(
-            options.queue,
-            known_objects=self.indexer,
-            transform=received.transform,
-            on_version=self.indexer.update_resource_version,
-            room=lambda: self._processor.room_left,
-        )
         self._processor = SharedProcessor[T_co](
             self.name,
             decode=decoder(resource_type),
@@ -114,6 +107,13 @@ class Informer(Generic[T_co]):
             upstream_has_synced=lambda: self.has_synced,
             resync_period=options.resync_period,
             metrics=self._metrics,
+        )
+        self._queue = new_queue(
+            options.queue,
+            known_objects=self.indexer,
+            transform=received.transform,
+            on_version=self.indexer.update_resource_version,
+            room=self._processor.room_left,
         )
         self._controller = Controller(
             ControllerConfig(

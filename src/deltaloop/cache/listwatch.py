@@ -86,7 +86,6 @@ class ByteStream(Protocol):
         ...
 
 
-@runtime_checkable
 class BatchStream(Protocol):
     """Watch stream that can be read in batches, such as the stream of ``Client.watch``.
 

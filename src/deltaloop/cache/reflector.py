@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final, Protocol, TypeAlias, final, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 from msgspec.structs import replace
 
@@ -131,8 +131,9 @@ class Reflector:
         self.name: str = name or str(lister_watcher)
         self._lister_watcher = lister_watcher
         self._store = store
-        self._updater = store if isinstance(store, ResourceVersionUpdater) else None
-        self._in_turns = store if isinstance(store, TurnTaker) else None
+        # isinstance with a protocol costs a hundred calls.
+        self._updater: ResourceVersionUpdater | None = _having(store, "update_resource_version")
+        self._in_turns: TurnTaker | None = _having(store, "replace_in_turns")
         self._write_all: Callable[[Sequence[Change[Resource]]], object] = getattr(store, "write_all", None) or partial(
             _write_each, store
         )
@@ -327,13 +328,14 @@ class Reflector:
                     core.watch_list_opened(loop.time())
                 else:
                     core.watch_opened(loop.time())
-                batches = events.batch if isinstance(events, BatchStream) else partial(_next_of, events)
+                stream: BatchStream | None = _having(events, "batch")
+                batches: Batches = partial(_next_of, events) if stream is None else stream.batch
                 rest: Sequence[WatchEvent] = ()
                 async with self._looking(loop):
                     if core.phase is ReflectorPhase.RECEIVING:
                         refusal, rest = await self._receive(batches, loop)
                     if refusal is None and core.phase is ReflectorPhase.STREAMING:
-                        await self._stream_shard(events, batches, rest, loop)
+                        await self._stream_shard(stream, batches, rest, loop)
         except _WentBackError:
             return  # already reported
         except _StoreRefusedError as error:
@@ -414,7 +416,7 @@ class Reflector:
     ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
         async with self._lister_watcher.watch(effect.options) as events:
             self._metrics.watch_opened()
-            self._byte_stream = events if isinstance(events, ByteStream) else None
+            self._byte_stream = _having(events, "last_byte_at")
             try:
                 yield events
             finally:
@@ -476,20 +478,20 @@ class Reflector:
 
     async def _stream_shard(
         self,
-        events: AsyncIterator[WatchEvent],
+        stream: BatchStream | None,
         batches: Batches,
         rest: Sequence[WatchEvent],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         """Read events until the stream ends or ``change_shard`` is called."""
         if self._selects is None:
-            await self._stream(events, batches, rest, loop)
+            await self._stream(stream, batches, rest, loop)
             return
         reading = asyncio.timeout_at(None if self._wanted is None else loop.time())
         try:
             async with reading:
                 self._reading = reading
-                await self._stream(events, batches, rest, loop)
+                await self._stream(stream, batches, rest, loop)
         except TimeoutError:
             if not reading.expired():
                 raise
@@ -498,7 +500,7 @@ class Reflector:
 
     async def _stream(
         self,
-        events: AsyncIterator[WatchEvent],
+        stream: BatchStream | None,
         batches: Batches,
         batch: Sequence[WatchEvent],
         loop: asyncio.AbstractEventLoop,
@@ -509,18 +511,18 @@ class Reflector:
         """
         handled, room = 0, self._room
         is_free = room is None  # None means no limit; otherwise room must be called first
-        if isinstance(events, BatchStream):
-            stream = events
+        if stream is not None:
 
             def arrived() -> bool:
                 if room is not None and (waiting := room()) is not None:
                     if (close := getattr(waiting, "close", None)) is not None:
                         close()
                     return False
-                batch = stream.received()
-                if batch:
-                    self._handle_all(batch, loop.time())
-                return len(batch) < _EVENTS_PER_TURN
+                now, place, batch = loop.time(), 0, stream.received()
+                number = len(batch)
+                while place < number:
+                    place += self._handle(batch[place:] if place else batch, now)
+                return number < _EVENTS_PER_TURN
 
             stream.consume = arrived
         while batch := batch or await batches():
@@ -539,11 +541,6 @@ class Reflector:
                     if until_room is not None:
                         await until_room
             batch = ()
-
-    def _handle_all(self, events: Sequence[WatchEvent], now: float) -> None:
-        place = self._handle(events, now)
-        while place < len(events):
-            place += self._handle(events[place:], now)
 
     def _handle(self, events: Sequence[WatchEvent], now: float) -> int:
         """Pass the first events to the store, and return their number, or raise _StoreRefusedError."""
@@ -629,10 +626,15 @@ def _went_back(looks: Sequence[asyncio.Task[bool]]) -> bool:
     return any(look.done() and not look.cancelled() and look.result() for look in looks)
 
 
+def _having(part: Any, method: str) -> Any:
+    """Return an object that has an optional method, otherwise None."""
+    return part if hasattr(part, method) else None
+
+
 def _write_each(store: ReflectorStore, changes: Sequence[Change[Resource]]) -> None:
     """Write changes one by one to a store without ``write_all``, with their versions."""
     writes = {DeltaType.ADDED: store.add, DeltaType.UPDATED: store.update, DeltaType.DELETED: store.delete}
-    updater = store if isinstance(store, ResourceVersionUpdater) else None
+    updater: ResourceVersionUpdater | None = _having(store, "update_resource_version")
     for delta_type, obj, version in changes:
         writes[delta_type](obj)
         if version and updater is not None:

@@ -146,10 +146,9 @@ class SharedProcessor(Generic[T]):
         """Names of handlers whose full buffers currently stop the informer."""
         return tuple(listener.name for listener in self._bounded if listener.is_full)
 
-    @property
     def room_left(self) -> int:
-        """Smallest number of free places in the bounded buffers, or a very large number without bounded buffers."""
-        return min((listener.room for listener in self._bounded), default=_UNBOUNDED)
+        """Return the smallest number of free places in the bounded buffers, or a very large number without them."""
+        return min(listener.room for listener in self._bounded) if self._bounded else _UNBOUNDED
 
     def room(self) -> Awaitable[None] | None:
         """Return None if no handler has a bounded buffer, otherwise an awaitable that waits until all have room."""

@@ -123,7 +123,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"note: this replica is a standby, and the leader is {found['leader'] or 'unknown'}"
     if not diagnoses:
         caches, controllers = found.get("caches", ()), found.get("controllers", ())
-        yield f"nothing is stuck: {len(controllers)} controllers, {len(caches)} caches"
+        yield f"nothing is stuck: {_counted(controllers, 'controller')}, {_counted(caches, 'cache')}"
         return
     yield f"{stuck} stuck, {len(diagnoses) - stuck} to watch"
     for each in diagnoses[:_SHOWN]:
@@ -135,6 +135,10 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"  remedy: {each['remedy']}"
     if len(diagnoses) > _SHOWN:
         yield f"and {len(diagnoses) - _SHOWN} more, shown by --output json"
+
+
+def _counted(items: Sequence[object], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
 def _duration(seconds: float) -> str:

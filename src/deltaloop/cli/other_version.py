@@ -23,7 +23,7 @@ def work(target: str, snapshot: Path, result: Path, namespace: str | None) -> No
     """Plan a module on a snapshot, and write the result, which contains Secrets, to a private file."""
     module, controllers, webhooks = load_declared(target)
     version = version_of(target_name(target), module, controllers, webhooks, namespace=namespace)
-    outcome = other_outcome(run_plan(version, file_snapshot(snapshot, version)))
+    outcome = other_outcome(run_plan(version, file_snapshot(snapshot, version), keep_objects=True))
     descriptor = os.open(result, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(msgspec.json.encode(outcome))

@@ -33,7 +33,7 @@ TOKEN_HEADER: Final = "X-Deltaloop-Token"
 TOKEN_AUDIENCE: Final = "deltaloop.dev"
 ACTION_HEADER: Final = "X-Deltaloop-Action"
 
-_TIMEOUT: Final = 4.0
+_TIMEOUT: Final = 5.0
 _MOST: Final = 10 * 2**20
 _TOKEN_SECONDS: Final = 600  # the shortest that API servers issue
 _DEFAULT_PORT: Final = "8081"

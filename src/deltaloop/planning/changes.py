@@ -25,10 +25,12 @@ Fields = Mapping[str, object]
 _IGNORED: Final = frozenset(
     {"events", "events.events.k8s.io", "leases.coordination.k8s.io", "apiservices.apiregistration.k8s.io"}
 )
-_OWN_CONFIGURATION: Final = "admissionregistration.k8s.io"
+_OWN: Final = ("admissionregistration.k8s.io", "apiextensions.k8s.io")
+_CONVERSION: Final = "spec.conversion"
 _WORKLOADS: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
 INSTALLATION: Final = "installation"
 """Controller of changes that happen before the program starts, such as CRDs."""
+_CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 _SHORTEST_SECRET: Final = 6
 _MOST_SECRETS: Final = 10_000
 
@@ -55,8 +57,9 @@ class Changes:
             one, other = before.get(resource, {}), after.get(resource, {})
             # Unchanged objects are the same objects, so most are skipped without decoding.
             for key in sorted(key for key in {*one, *other} if one.get(key) is not other.get(key)):
-                if (resource, key) not in self._notes and resource.endswith(_OWN_CONFIGURATION):
-                    continue  # registered by the plan itself
+                place = (resource, key)
+                if resource.endswith(_OWN) and place not in self._notes and place not in self._defined:
+                    continue  # the plan itself registers webhooks and conversions
                 yield (resource, key), (one.get(key), other.get(key))
 
     def _removed(self, before: Tables) -> Iterator[tuple[bool, Resource]]:
@@ -90,7 +93,8 @@ class Changes:
         if one is not None and other is not None and one.uid != other.uid:
             action = "replace"
         if before is not None and after is not None:
-            fields = field_changes(before, after)
+            found = field_changes(before, after)
+            fields = tuple(each for each in found if resource != _CRDS or not each.path.startswith(_CONVERSION))
             if action == "update" and not fields:
                 return None
         note, defined = self._notes.get(place), self._defined.get(place)

@@ -12,6 +12,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.planning.core.differences import field_changes
 from deltaloop.planning.core.result import Action, ObjectChange, Plan
 from deltaloop.planning.run import PlanOutcome
+from deltaloop.runtime.core.children import APPLIED_HASH
 from deltaloop.simulation.core.end_states import end_state
 
 Place: TypeAlias = tuple[str, str]
@@ -77,6 +78,8 @@ def _differences(
             continue
         fields = field_changes(before, after) if before is not None and after is not None else ()
         action: Action = "create" if before is None else "delete" if after is None else "update"
+        if action == "update" and all(field.path.endswith(f'"{APPLIED_HASH}"') for field in fields):
+            continue  # a uid or a random value differs
         change = known.get(place)
         changes.append(
             ObjectChange(

@@ -13,12 +13,13 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Final, NoReturn, cast, final
 
 import msgspec
 
-from deltaloop.simulation.under_test import is_under_test
+from deltaloop.runtime.reconcile.execution import running_reconcile
+from deltaloop.simulation.under_test import is_turn_of_loop, is_under_test
 
 _PROCESSES: Final = frozenset({"subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "os.startfile"})
 _SOCKETS: Final = frozenset({"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"})
@@ -137,11 +138,19 @@ def _is_numeric(host: object) -> bool:
 
 
 def _place(frame: FrameType | None) -> str:
-    """Return the innermost line of the program, or of other code outside deltaloop and the standard library."""
-    code: CodeType
-    while frame is not None:
-        code = frame.f_code
-        if is_under_test(code.co_filename):
-            return f"{code.co_filename}:{frame.f_lineno}"
+    """Return the innermost line of the program, or the line at which its reconcile waits for a library's task."""
+    while frame is not None and not is_turn_of_loop(frame.f_code):
+        if is_under_test(frame.f_code.co_filename):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
-    return ""
+    running, place = running_reconcile(), ""
+    if running is None or frame is None:
+        return place
+    name = f"reconcile {running.controller} {running.request}"
+    waiting: Any = next((task.get_coro() for task in asyncio.all_tasks() if task.get_name() == name), None)
+    while waiting is not None:
+        inner: FrameType | None = getattr(waiting, "cr_frame", None)
+        if inner is not None and is_under_test(inner.f_code.co_filename):
+            place = f"{inner.f_code.co_filename}:{inner.f_lineno}"
+        waiting = getattr(waiting, "cr_await", None)
+    return place

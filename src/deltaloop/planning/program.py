@@ -38,6 +38,7 @@ _HOT: Final = 50
 _MOST_IDLE_LOOKS: Final = 1000
 _GIVES_UP_AFTER: Final = 300.0
 """Virtual seconds without a change after which pending retries are reported."""
+_WEBHOOK_PORT: Final = 9443  # in the memory network of the plan
 _LIMIT: Final = 24 * 3600.0
 
 
@@ -152,7 +153,7 @@ class PlannedProgram:
             loop_block_threshold=None,
         )
         if service is not None:
-            options = options.replace(webhooks=LISTEN)
+            options = options.replace(webhooks=LISTEN.replace(port=_WEBHOOK_PORT))
         manager = Manager(
             client,
             [self._observed(each) for each in controllers],
@@ -166,8 +167,7 @@ class PlannedProgram:
 
     @property
     def webhook_port(self) -> int:
-        server = self._workload.manager.webhook_server
-        return 0 if server is None or server.not_ready() else server.port
+        return _WEBHOOK_PORT
 
     @property
     def reconciles(self) -> int:
@@ -178,13 +178,13 @@ class PlannedProgram:
 
     async def start(self) -> None:
         """Start the program, and wait until its caches have synced; raises the error of its start."""
+        if self._service is not None:
+            self._service.lead_to([self])  # the webhooks are served before the first reconcile
         self._task = asyncio.create_task(self._workload.run(), name="planned program")
         while not self._task.done() and not self._workload.is_up:
             await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
         if self._task.done():
             self._task.result()
-        if self._service is not None:
-            self._service.lead_to([self])
 
     async def stop(self) -> None:
         if self._task is not None:

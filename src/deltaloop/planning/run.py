@@ -6,13 +6,14 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api import kinds
 from deltaloop.api.errors import MissingExtraError, UnknownResourceError
 from deltaloop.api.json_values import at, text
@@ -25,9 +26,9 @@ from deltaloop.apiserver.embedding import RestoredState, StoredObjects, StoreSta
 from deltaloop.client import Client
 from deltaloop.client.connecting import load_config
 from deltaloop.client.core.wait_conditions import established
-from deltaloop.planning.changes import Changes, SecretValues
+from deltaloop.planning.changes import Changes, SecretValues, Tables
 from deltaloop.planning.core.result import Numbers, Plan, PlanProblem
-from deltaloop.planning.network import denied_network
+from deltaloop.planning.network import DeniedAttempt, denied_network
 from deltaloop.planning.program import ModelledCluster, PlannedProgram
 from deltaloop.planning.reading import WEBHOOKS, PlanError, kinds_to_read
 from deltaloop.planning.recording import FirstWrite, RecordingTransport
@@ -73,7 +74,7 @@ class PlannedVersion:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOutcome:
-    """Plan, with the first write of each object, and the changed objects before and afterwards."""
+    """Plan, with the first write of each object, and the changed objects before and afterwards, if they are kept."""
 
     plan: Plan
     first_writes: Mapping[tuple[str, str], FirstWrite]
@@ -95,7 +96,7 @@ class LoadedSnapshot:
 
         Args:
             taken_at: Time of the snapshot in seconds since 1970; None means now.
-            definitions: CRDs of kinds whose CRD the snapshot lacks.
+            definitions: CRDs of kinds that lack a CRD in the snapshot.
             progress: Function that is called with the number of objects.
         """
         self._definitions = [*definitions]
@@ -156,7 +157,12 @@ class LoadedSnapshot:
 
 
 def run_plan(
-    version: PlannedVersion, snapshot: LoadedSnapshot, *, keep_requests: bool = False, progress: Progress | None = None
+    version: PlannedVersion,
+    snapshot: LoadedSnapshot,
+    *,
+    keep_requests: bool = False,
+    keep_objects: bool = False,
+    progress: Progress | None = None,
 ) -> PlanOutcome:
     """Plan a version on a snapshot; must not be called on an event loop.
 
@@ -167,7 +173,13 @@ def run_plan(
 
         with suppress(MissingExtraError):
             authority()  # before the clock is replaced
-    run = _Run(version, snapshot, keep_requests=keep_requests, progress=progress or (lambda _, __: None))
+    run = _Run(
+        version,
+        snapshot,
+        keep_requests=keep_requests,
+        keep_objects=keep_objects,
+        progress=progress or (lambda _, __: None),
+    )
     with _quiet(), deterministic(_SEED, clock=run.time, epoch=snapshot.epoch):
         try:
             return run_virtual(run.live(), network=MemoryNetwork())
@@ -189,11 +201,18 @@ def _quiet() -> Generator[None, None, None]:
 @final
 class _Run:
     def __init__(
-        self, version: PlannedVersion, snapshot: LoadedSnapshot, *, keep_requests: bool, progress: Progress
+        self,
+        version: PlannedVersion,
+        snapshot: LoadedSnapshot,
+        *,
+        keep_requests: bool,
+        keep_objects: bool,
+        progress: Progress,
     ) -> None:
         self._version = version
         self._snapshot = snapshot
         self._keeps = keep_requests
+        self._keeps_objects = keep_objects
         self._progress = progress
         self._loop: VirtualLoop | None = None
 
@@ -242,33 +261,21 @@ class _Run:
             try:
                 await program.start()
                 found = await program.settle(recorded, cluster, lambda count: self._progress("reconciles", count))
-                rested_at = self.time()
+            except DeltaloopError as error:
+                if not attempts:
+                    raise
+                found = [PlanProblem(reason="failed", subject=version.name, message=f"cannot start: {error}")]
             finally:
+                rested_at = self.time()
                 await cluster.stop()
                 await program.stop()
-        changes = Changes(stored, before, recorded.notes, self._defined)
-        secrets = SecretValues(before, stored.tables())
-        problems += found
+        problems += [*found, *_rejected_and_denied(recorded, attempts)]
+        told = {each.subject for each in problems if each.reason in ("rejected", "hot-loop")}
         problems += [
-            PlanProblem(reason="rejected", subject=each.subject, message=f"{each.write}: {each.message}")
-            for each in recorded.rejections.values()
-        ]
-        problems += [
-            PlanProblem(
-                reason="network",
-                subject=attempt.target,
-                message=f"denied {count} times. Declare a stub for the lifespan that connects.",
-                place=attempt.place,
-            )
-            for attempt, count in attempts.items()
-        ]
-        problems += [
-            PlanProblem(reason="failed", subject=" ".join(place), message=failure.message, place=failure.place)
+            PlanProblem(reason="failed", subject=subject, message=failure.message, place=failure.place)
             for place, failure in program.failures.items()
-            if not any(each.reason in ("rejected", "hot-loop") and each.subject == " ".join(place) for each in problems)
+            if (subject := " ".join(place)) not in told
         ]
-        own_changes = changes.all()
-        asked = webhooks_not_asked(self._snapshot.webhooks, own_changes, stored, own_paths(version.webhooks))
         numbers = Numbers(
             objects=self._snapshot.count,
             reconciles=program.reconciles,
@@ -277,14 +284,31 @@ class _Run:
             events=program.events,
             seconds=round(rested_at, 3),
         )
+        changes = Changes(stored, before, recorded.notes, self._defined)
+        return PlanOutcome(
+            plan=self._plan(stored, before, changes, problems, numbers),
+            first_writes=recorded.first,
+            changed=changes.objects() if self._keeps_objects else {},
+        )
+
+    def _plan(
+        self,
+        stored: StoredObjects,
+        before: Tables,
+        changes: Changes,
+        problems: Sequence[PlanProblem],
+        numbers: Numbers,
+    ) -> Plan:
+        secrets, found = SecretValues(before, stored.tables()), changes.all()
+        own = own_paths(self._version.webhooks)
         plan = Plan(
-            changes=tuple(own_changes),
+            changes=tuple(found),
             restarts=tuple(changes.restarts()),
             problems=tuple(msgspec.structs.replace(each, message=secrets.hide(each.message)) for each in problems),
-            webhooks_not_asked=tuple(asked),
+            webhooks_not_asked=tuple(webhooks_not_asked(self._snapshot.webhooks, found, stored, own)),
             numbers=numbers,
         )
-        return PlanOutcome(plan=secrets.hidden(plan), first_writes=recorded.first, changed=changes.objects())
+        return secrets.hidden(plan)
 
     async def _define(self, admin: Client, stored: StoredObjects) -> list[PlanProblem]:
         """Apply the CRDs of the version before the program starts, and return the stored objects that they reject."""
@@ -332,3 +356,11 @@ def _upgraded(current: Resource, definition: Mapping[str, Any]) -> dict[str, Any
     if "conversion" not in spec and "conversion" in fields["spec"]:
         spec["conversion"] = fields["spec"]["conversion"]
     return {**fields, "spec": spec}
+
+
+def _rejected_and_denied(recorded: RecordingTransport, attempts: Mapping[DeniedAttempt, int]) -> Iterator[PlanProblem]:
+    for each in recorded.rejections.values():
+        yield PlanProblem(reason="rejected", subject=each.subject, message=f"{each.write}: {each.message}")
+    for attempt, count in attempts.items():
+        message = f"denied {count} times. Declare a stub for the lifespan that connects."
+        yield PlanProblem(reason="network", subject=attempt.target, message=message, place=attempt.place)

@@ -170,7 +170,7 @@ def _has_unknown(node: TypeNode, value: object, *, whole: bool = False, kept: bo
             return False
         whole = whole or node.embedded
         for name, inner in value.items():
-            child = fields.get(name) or other
+            child = fields[name] if name in fields else other  # noqa: SIM401 - avoids a call
             if child is None:
                 if not (kept or (whole and name in _IDENTITY)):
                     return True
@@ -178,7 +178,7 @@ def _has_unknown(node: TypeNode, value: object, *, whole: bool = False, kept: bo
                 continue
             elif _has_unknown(child, inner):
                 return True
-    elif is_list(value) and not (node.items is None and kept):
+    elif not (node.items is None and kept) and is_list(value):
         below = node.items or NOTHING
         for item in value:
             if type(item) in _CONTAINERS and item and _has_unknown(below, item, kept=kept):

@@ -6,9 +6,9 @@ Source: apimachinery pkg/runtime/converter.go (``FromUnstructured``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
-from deltaloop.api.json_values import value_type
+from deltaloop.api.json_values import is_list, is_mapping, value_type
 from deltaloop.schemas.field_errors import DecodingFault
 from deltaloop.schemas.types import TypeNode
 
@@ -50,15 +50,15 @@ def _struct(node: TypeNode, fields: dict[str, object]) -> None:
 
 def _value(node: TypeNode, value: object) -> object:
     if node.form == "list":
-        if not isinstance(value, list):
+        if not is_list(value):
             raise _wrong(node, value)
-        values, item = cast("list[object]", value), node.items or node
+        values, item = value, node.items or node
         values[:] = [_value(item, each) if each is not None else None for each in values]
         return values
     if node.form == "object":
-        if not isinstance(value, dict):
+        if not is_mapping(value):
             raise _wrong(node, value)
-        fields = cast("dict[str, object]", value)
+        fields = value
         if node.other is None:
             _struct(node, fields)
         else:

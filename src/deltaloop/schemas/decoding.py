@@ -72,8 +72,8 @@ def _fill(node: TypeNode, value: object, room: _Room) -> bool:
     return changed
 
 
-def _fill_item(node: TypeNode, holder: dict[str, object] | list[object], key: str | int, room: _Room) -> bool:
-    container, changed = cast("dict[str | int, object]", holder), False
+def _fill_item(node: TypeNode, container: Any, key: str | int, room: _Room) -> bool:
+    changed = False
     if container[key] is None and not node.nullable and node.default is not NO_DEFAULT:
         container[key] = room.default(node)
         changed = True

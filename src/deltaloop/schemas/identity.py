@@ -11,7 +11,7 @@ from typing import Final, cast
 import msgspec
 
 from deltaloop.api.dns_names import label_problems
-from deltaloop.api.json_values import escape_html, mapping
+from deltaloop.api.json_values import escape_html, is_mapping, mapping
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 from deltaloop.schemas.types import NO_DEFAULT, TypeNode
 from deltaloop.schemas.work import charge
@@ -22,8 +22,8 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 def identity_errors(node: TypeNode, value: object, path: str, errors: list[SchemaError], *, lists: bool = True) -> None:
     """Add the errors of embedded objects, and of sets and maps unless ``lists`` is False."""
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
+    if is_mapping(value):
+        fields = value
         if node.embedded:
             _check_embedded(fields, path, errors)
         for name, inner in fields.items():
@@ -46,8 +46,8 @@ def _place(node: TypeNode, path: str, name: str) -> str:
 
 
 def embedded_objects(node: TypeNode, value: object, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
+    if is_mapping(value):
+        fields = value
         if node.embedded:
             yield path, fields
         for name, inner in fields.items():

@@ -182,20 +182,18 @@ def size_of(value: object) -> int:
     """Count the values inside a value, and long strings several times. The count stops soon after ``PART``."""
     size = 1
     level: list[Any] = [value]
-    while level:
+    while level and size <= PART:
         inner: list[Any] = []
+        texts: list[str] = []
         for each in level:
             kind = type_of(each)
             if kind is str:
-                size += len(each) // _UNIT
+                texts += (each,)
             elif kind is dict:
-                size += len(each)
-                inner += each.values() if size <= PART else ()
+                inner += each.values()
             elif kind is list:
-                size += len(each)
-                inner += each if size <= PART else ()
-        if size > PART:
-            break
+                inner += each
+        size += len(inner) + len("".join(texts)) // _UNIT
         level = inner
     return size
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.json_values import is_list, is_mapping, value_type
@@ -228,13 +228,12 @@ class _Reading:
     def _items(
         self,
         node: TypeNode,
-        holder: dict[str, object] | list[object],
+        held: Any,
         found: Iterable[tuple[str | int, object]],
         struct: TypeNode,
         path: str,
     ) -> None:
         # Go cannot omit an item, so a null becomes a zero value.
-        held = cast("dict[str | int, object]", holder)
         zero: object = dict[str, object]() if node.name and node.form == "object" else _ZEROS.get(node.form)
         for place, item in found:
             if type(item) is str and node.form == "string":

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -97,10 +97,11 @@ class _Alternatives:
         elif kind in _NUMBERS:
             count += 2
         elif kind == "array":
-            found = cast("list[object]", value)
+            found: Any = value
             count += 2 + sum(self._matches(node.items, item) for item in found if node.items is not None)
         elif kind == "object":
-            count += 1 + self._of_fields(node, cast("dict[str, object]", value))
+            fields: Any = value
+            count += 1 + self._of_fields(node, fields)
         return count
 
     def _of_fields(self, node: TypeNode, fields: dict[str, object]) -> int:

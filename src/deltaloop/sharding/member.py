@@ -147,7 +147,7 @@ class ShardMember:
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
-        self._wait_until = -math.inf
+        self._wait_until = self._retry_at = -math.inf
         self._leaving = False
         self._invalid = ""
         self.on_left: Callable[[], object] = lambda: None
@@ -328,6 +328,7 @@ class ShardMember:
             or compare_resource_versions(found.resource_version, self._stored.resource_version) > 0
         ):
             self._stored = found
+            self._wait_until = min(self._wait_until, self._retry_at)
         if found is None and self._stored is not None and self._maps.has_synced:
             reached = self._maps.resource_version
             if compare_resource_versions(reached, self._stored.resource_version) >= 0:
@@ -389,10 +390,11 @@ class ShardMember:
             return await self._coordinate()
         except (ConflictError, AlreadyExistsError) as error:
             # The watch delivers the newer version.
-            self._wait_until = self._clock() + 0.05
+            self._retry_at = self._clock()
+            self._wait_until = self._retry_at + _RETRY
             _log.debug("shard map has changed", extra={"map": self.options.map_name, "reason": redact(str(error))})
         except (DeltaloopError, OSError) as error:
-            self._wait_until = self._clock() + _RETRY
+            self._wait_until = self._retry_at = self._clock() + _RETRY
             self._failed("request of a shard member failed, retrying", error)
         return False
 
@@ -475,6 +477,8 @@ class ShardMember:
         if self._stored is None or held != hold or not held or now < self._reported_at + _RETRY:
             return
         before = self._reported
+        if before is not None and any(each.successor for each in self._member.map.ranges):
+            return  # reports and hand-overs change the same object
         if before is not None and before.held == held and now < self._reported_at + _REPORT_PERIOD:
             return
         self._reported_at = now

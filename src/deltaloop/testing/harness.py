@@ -198,6 +198,7 @@ class Harness:
         *controllers: Controller,
         options: ManagerOptions | None = None,
         leader_election: LeaderElectionConfig | bool = False,
+        shards: bool = False,
         as_role: bool = False,
         webhooks: Sequence[Webhook] = (),
     ) -> Replica:
@@ -210,6 +211,8 @@ class Harness:
             options: Options of its manager. By default it watches the test's namespace if the server is shared, and
                 skips the check of its permissions at the start.
             leader_election: Whether programs contend for a Lease, or the configuration of the election.
+            shards: Whether programs share the objects instead of electing a leader. ``leader_election`` can set the
+                durations.
             as_role: Whether the program has only the permissions that ``deltaloop generate rbac`` prints. The server
                 needs ``authorization_mode="RBAC"``, and the test's client permission to impersonate.
             webhooks: Webhooks that the program serves. The server calls the first program that serves them. Install
@@ -231,12 +234,15 @@ class Harness:
 
             served = WebhookSet(webhooks)  # validates the types
         options = options or _DEFAULTS.replace(namespace=self.namespace, random=self._state.random)
-        election = LeaderElectionConfig() if leader_election is True else leader_election or None
+        election = leader_election if isinstance(leader_election, LeaderElectionConfig) else None
+        if election is None and (leader_election or shards):
+            election = LeaderElectionConfig()
         config = self.client.config
         if as_role:
             program = Program(
                 namespace=options.namespace,
                 lease_namespace=None if election is None else self.client.namespace,
+                shards=shards,
                 reads=() if served is None else served.reads,
             )
             rules, _ = rules_of(controllers, program=program)
@@ -246,7 +252,9 @@ class Harness:
             config = await restricted(self.client, rules, name=name)
         if webhooks:
             await self._register(webhooks)
-        runs = Controllers(controllers=controllers, options=options, election=election, webhooks=tuple(webhooks))
+        runs = Controllers(
+            controllers=controllers, options=options, election=election, webhooks=tuple(webhooks), shards=shards
+        )
         return await self._started(runs, config)
 
     async def _register(self, webhooks: Sequence[Webhook]) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.status import ForbiddenError, NotFoundError, ServiceUnavailableError, TooManyRequestsError
-from deltaloop.client import ClientConfig, ClientOptions, Headers, HttpTransport, Pool, ServerWarning
+from deltaloop.client import Client, ClientConfig, ClientOptions, Headers, HttpTransport, Pool, ServerWarning
 from deltaloop.client.transport.sender import RequestSender
 from deltaloop.errors import RequestTimeoutError, StreamEndedError, TransportError
-from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, logged, text_answer
+from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, logged, pod, text_answer
 from tests.having import having
 
 OK = json_answer({"fine": True})
@@ -33,6 +33,20 @@ async def test_sender_waits_for_retry_after() -> None:
     assert transport.sent_at == [0.0, 3.0, 6.0]
     assert [request.timeout for request in transport.requests] == [30.0, 27.0, 24.0]
     assert all(request.body == b"{}" for request in transport.requests)
+
+
+async def test_throttled_requests_are_counted_for_a_minute() -> None:
+    found, evicted = json_answer(pod("a")), json_answer({"kind": "Status", "status": "Success"}, status=201)
+    transport = FakeTransport(BUSY, BUSY, found, BUSY, evicted)
+    client = Client(ClientConfig(server="http://fake", namespace="default"), transport=transport)
+    await client.get("v1/Pod", "a")
+    await asyncio.sleep(10.0)
+    seen = client.statistics()
+    assert (seen.throttled, seen.throttled_ago, seen.failed_groups) == (2, 13.0, ())
+    await client.evict("a")
+    assert client.statistics().throttled == 2, "a disruption budget rejects evictions"
+    await asyncio.sleep(60.0)
+    assert (client.statistics().throttled, client.statistics().throttled_ago) == (0, None)
 
 
 async def test_retry_after_beyond_timeout_fails_immediately() -> None:

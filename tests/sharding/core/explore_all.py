@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Final
 
-from tests.sharding.core.explorer import Rules, Search, start
+from tests.sharding.core.explorer import DURATION, Rules, Search, start
 
 QUIET: Final = Rules(steps=3, losses=0, crashes=0, coordinators=1)
 SETTINGS: Final[dict[str, tuple[tuple[int, ...], int, Rules]]] = {
@@ -16,6 +16,8 @@ SETTINGS: Final[dict[str, tuple[tuple[int, ...], int, Rules]]] = {
     "two members: a lost answer": ((1,), 2, replace(QUIET, steps=2, losses=1)),
     "two members: a crash": ((1,), 2, replace(QUIET, crashes=1, plans=1)),
     "two members: a deleted Lease": ((1,), 2, replace(QUIET, losses=1, plans=1, administrators=True)),
+    "two members: slow clocks": ((1,), 2, replace(QUIET, steps=4, plans=1, slow_clocks=DURATION)),
+    "two members: slow clocks and a crash": ((1,), 2, replace(QUIET, plans=1, crashes=1, slow_clocks=DURATION)),
     "two members, two ranges": ((1, 0), 2, replace(QUIET, steps=2)),
     "three members": ((1,), 3, replace(QUIET, steps=1)),
     "two members: all faults": ((1,), 2, Rules(steps=2, coordinators=2)),

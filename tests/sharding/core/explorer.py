@@ -43,6 +43,7 @@ class Program(NamedTuple):
         seen: Leases with the time since their last change, as this program saw them.
         missing: Uids without a Lease, with the time until they count as dead.
         outstanding: Request whose answer the program awaits.
+        exact: Time steps in which its clock must not stand still again.
     """
 
     alive: bool = True
@@ -55,6 +56,7 @@ class Program(NamedTuple):
     seen: tuple[tuple[str, int, int], ...] = ()
     missing: tuple[tuple[str, int], ...] = ()
     outstanding: Write | Deletion | None = None
+    exact: int = 0
 
 
 class World(NamedTuple):
@@ -84,6 +86,8 @@ class Rules:
         resumes: Whether an owner continues without a newer map after it has sent its last write.
         administrators: Whether a person can delete a Lease.
         swaps: Whether the server compares versions when it writes the map.
+        slow_clocks: Time steps of which a slow clock misses one at most. 0 means that all clocks have the same rate.
+        fenced: Whether a reconcile stops to write at the renew deadline.
     """
 
     steps: int = 6
@@ -99,6 +103,15 @@ class Rules:
     resumes: bool = False
     swaps: bool = True
     administrators: bool = False
+    slow_clocks: int = 0
+    fenced: bool = True
+
+
+MULTICLUSTER_RUNTIME = Rules(steps=2, losses=0, crashes=0, plans=1, coordinators=1, drains=False, fenced=False)
+"""Rules of kubernetes-sigs/multicluster-runtime: it releases its fence beside the cancel, and does not fence writes.
+
+Source: multicluster-runtime d7413ad, pkg/manager/coordinator/sharded.
+"""
 
 
 def member_of(program: Program) -> Member:
@@ -172,12 +185,12 @@ def canonical(world: World) -> World:
     )
 
 
-def workers(world: World, start: int) -> list[int]:
+def workers(world: World, start: int, *, fenced: bool = True) -> list[int]:
     """Return the programs that may write in a range."""
     return [
         number
         for number, program in enumerate(world.programs)
-        if program.alive and program.guard > 0 and start in program.running
+        if program.alive and (program.guard > 0 or not fenced) and start in program.running
     ]
 
 
@@ -191,6 +204,9 @@ def next_worlds(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
     """Return every world that one action reaches."""
     if world.steps < rules.steps:
         yield "time", _time(world)
+        for number, program in enumerate(world.programs if rules.slow_clocks else ()):
+            if program.alive and not program.exact:
+                yield f"time, which the clock of {number} misses", _time(world, number, rules.slow_clocks)
     for number, program in enumerate(world.programs):
         if not program.alive:
             continue
@@ -215,14 +231,17 @@ def next_worlds(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
                 yield f"somebody deletes the Lease of {number}", world._replace(leases=leases, losses=world.losses + 1)
 
 
-def _time(world: World) -> World:
+def _time(world: World, slow: int = -1, exact: int = 0) -> World:
     programs = tuple(
-        program._replace(
+        program._replace(exact=exact - 1)
+        if number == slow
+        else program._replace(
             guard=max(0, program.guard - 1),
             seen=tuple((uid, version, min(age + 1, DURATION)) for uid, version, age in program.seen),
             missing=tuple((uid, max(0, left - 1)) for uid, left in program.missing),
+            exact=max(0, program.exact - 1),
         )
-        for program in world.programs
+        for number, program in enumerate(world.programs)
     )
     return world._replace(programs=programs, steps=world.steps + 1)
 
@@ -402,7 +421,8 @@ class Search:
                 if new in self.parents:
                     continue
                 self.parents[new] = (world, name)
-                if any(len(workers(new, each.start)) > 1 for each in new.map.ranges):
+                fenced = self.rules.fenced
+                if any(len(workers(new, each.start, fenced=fenced)) > 1 for each in new.map.ranges):
                     return self.trace(new)
                 if len(self.parents) >= most:
                     return None

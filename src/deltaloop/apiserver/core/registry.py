@@ -32,10 +32,18 @@ class Registry:
         self._by_kind = {_by_kind(item): item for item in self._ordered}
         self._groups: dict[str, dict[str, tuple[ServedResource, ...]]] | None = None  # computed on demand
         self._sharing: dict[str, tuple[ServedResource, ...]] | None = None  # computed on demand
+        self.aggregated: dict[tuple[str, bool], tuple[bytes, str]] = {}
+        """Aggregated discovery documents with their ETags, until the resources change."""
         self._changes = 0
         self._branched_at = 0
         self._applied: list[tuple[dict[str, Any], float, dict[str, Any]]] | None = None  # only set in a branch
         self._has_removed = False
+
+    def copy(self) -> Registry:
+        """Return an independent copy."""
+        copy = Registry(())
+        copy._take(self)
+        return copy
 
     def branch(self) -> Registry:
         """Return an independent copy, which ``adopt`` can take over."""
@@ -68,7 +76,7 @@ class Registry:
         self._custom = dict(other._custom)
         self._ordered = other._ordered
         self._by_plural, self._by_kind = dict(other._by_plural), dict(other._by_kind)
-        self._groups, self._sharing = other._groups, other._sharing
+        self._groups, self._sharing, self.aggregated = other._groups, other._sharing, other.aggregated
         self._changes = other._changes
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
@@ -145,6 +153,7 @@ class Registry:
     def _serve(self, name: str, served: tuple[ServedResource, ...]) -> None:
         self._changes += 1
         self._groups = self._sharing = None
+        self.aggregated = {}
         ordered = list(self._ordered)
         for item in self._custom.pop(name, ()):
             ordered = [other for other in ordered if other is not item]

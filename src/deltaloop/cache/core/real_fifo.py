@@ -199,14 +199,20 @@ class InOrderQueue(Generic[V]):
         if first.delta is None:
             self._processing = (entries.popleft(),)
             return Batch(self._deltas_of_all(first), first.initial, self._processing)
-        keys: dict[str, Delta[V]] = {}
-        for entry in islice(entries, max(1, min(limit, self._batch_size))):
+        keys: dict[str, None] = {}
+        deltas: list[Delta[V]] = []
+        popped: list[_Entry[V]] = []
+        most = self._batch_size if limit > self._batch_size else max(1, limit)
+        for entry in islice(entries, most):
             key, delta = entry.key, entry.delta
             if delta is None or key in keys:
                 break
-            keys[key] = delta
-        self._processing = tuple([entries.popleft() for _ in keys])
-        return Batch(with_keys(keys.values(), [*keys]), first.initial, self._processing)
+            keys[key] = None
+            deltas += (delta,)
+        for _ in keys:
+            popped += (entries.popleft(),)
+        self._processing = tuple(popped)
+        return Batch(with_keys(deltas, [*keys]), first.initial, self._processing)
 
     def processed(self, batch: Batch[V]) -> None:
         """Record that a batch was processed, successfully or not."""

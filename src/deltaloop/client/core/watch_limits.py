@@ -58,9 +58,10 @@ class WatchLimits:
         """Record received bytes, including parts of a line."""
         self._last_byte_at = now
 
-    def saw_bookmark(self) -> None:
-        """Record a bookmark, which enables the idle limit."""
-        self._shows_bookmarks = True
+    def saw_bookmark(self) -> bool:
+        """Record a bookmark. Return whether it is the first one, which enables the idle limit."""
+        is_first, self._shows_bookmarks = not self._shows_bookmarks, True
+        return is_first
 
     def give_up_at(self) -> float | None:
         """Return the time at which to close the stream if no data arrives, or None."""

@@ -11,7 +11,9 @@ import errno
 import math
 import os
 import select
+import socket
 import ssl
+import struct
 from collections.abc import Callable
 from typing import Any, Final, final
 
@@ -41,6 +43,9 @@ class BrokenOffError(Exception):
 
 class DeadlinePassedError(Exception):
     """The deadline of the request has passed."""
+
+
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 @final
@@ -219,7 +224,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     def fail(self, error: Exception) -> None:
         if self.error is None:
             self.error = error
-        self.abort()
+        self._reset()
         answer, self.asked = self.asked, None
         if answer is not None and not answer.done():
             answer.set_result(None)
@@ -279,7 +284,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     def give_up(self, answer: asyncio.Future[HttpResponse | None]) -> None:
         """Close the connection, unless the response is complete and the connection may serve another request."""
         if self.asked is answer or (not answer.cancelled() and answer.result() is None):
-            self.abort()
+            self._reset()
 
     async def read(self) -> bytes | None:
         """Return the received part of a stream, or None at its end, or raise its error.
@@ -325,6 +330,13 @@ class HttpConnection(asyncio.BufferedProtocol):
     def abort(self) -> None:
         if self._stands:
             self.transport.abort()
+
+    def _reset(self) -> None:
+        """Abort so that the system drops unsent data. Otherwise a canceled write can arrive after a long time."""
+        made = self.transport.get_extra_info("socket") if self._stands else None
+        if made is not None:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.abort()
 
     # -- TLS
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, Protocol, final
 
 import msgspec
 
@@ -130,7 +130,6 @@ class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
         return f"<StreamResponse {self.status} {self.headers}>"
 
 
-@runtime_checkable
 class ArrivingChunks(Protocol):
     """Chunks of a stream that can also be taken when they arrive."""
 

@@ -75,29 +75,30 @@ async def open_watch(
 class _ReadLimit:
     """Deadline of the reads of one stream, which uses one timer for many reads."""
 
-    __slots__ = ("_canceling", "_ends_at", "_expired", "_timer", "task")
+    __slots__ = ("_canceling", "_expired", "_give_up_at", "_timer", "task")
 
-    def __init__(self) -> None:
+    def __init__(self, give_up_at: Callable[[], float | None]) -> None:
         self.task: asyncio.Task[Any] | None = None
-        self._ends_at: float | None = None
+        self._give_up_at = give_up_at
         self._timer: asyncio.TimerHandle | None = None
         self._canceling = 0
         self._expired = False
 
-    def begin(self, ends_at: float | None) -> None:
-        """Start a read of the current task, and cancel it at this event loop time. None means never."""
+    def begin(self) -> None:
+        """Start a read of the current task, and cancel it at its deadline."""
         self.task = task = asyncio.current_task()
         self._expired = False
         if task is not None:
             self._canceling = task.cancelling()
-        self.extend(ends_at)
+        if self._timer is None:
+            self.arm()
 
-    def extend(self, ends_at: float | None) -> None:
-        """Change the deadline of the current read."""
-        self._ends_at = ends_at
-        timer = self._timer
-        if ends_at is not None and (timer is None or timer.when() > ends_at):
-            self._arm(ends_at)
+    def arm(self) -> None:
+        """Set the timer. Received data only extend the deadline, and do not change the timer."""
+        at = self._give_up_at()
+        self.close()
+        if at is not None:
+            self._timer = asyncio.get_running_loop().call_at(at, self._due)
 
     def ended_read(self) -> bool:
         """Return whether only this deadline canceled the read."""
@@ -109,16 +110,12 @@ class _ReadLimit:
             self._timer.cancel()
             self._timer = None
 
-    def _arm(self, at: float) -> None:
-        self.close()
-        self._timer = asyncio.get_running_loop().call_at(at, self._due)
-
     def _due(self) -> None:
-        self._timer, ends_at, task = None, self._ends_at, self.task
+        self._timer, ends_at, task = None, self._give_up_at(), self.task
         if task is None or ends_at is None:
             return  # the next read sets the timer
         if asyncio.get_running_loop().time() + _TIMER_EARLY < ends_at:
-            self._arm(ends_at)
+            self.arm()
         else:
             self._expired = True
             task.cancel()
@@ -158,11 +155,12 @@ class WatchStream:
         self._max_event_bytes = max_event_bytes
         self._framer = LineFramer(longest=max_event_bytes)
         self._clock = loop_clock()
-        self._limit = _ReadLimit()
+        self._limit = _ReadLimit(limits.give_up_at)
         self._failure: Exception | None = None  # raised by the next read
         self._ended = False
         self.consume: Callable[[], bool] | None = None
-        self._arriving = chunks if isinstance(chunks, ArrivingChunks) else None
+        arriving: Any = chunks if hasattr(chunks, "on_arrival") else None  # isinstance costs a hundred calls
+        self._arriving: ArrivingChunks | None = arriving
         if self._arriving is not None:
             self._arriving.on_arrival(self._arrived)
 
@@ -211,25 +209,23 @@ class WatchStream:
         """Pass received data on while a task waits for them, or return False to wake the task."""
         if self.consume is None or self._arriving is None or (chunk := self._arriving.take()) is None:
             return False
-        limits = self._limits
-        limits.saw_bytes(self._clock())
+        self._limits.saw_bytes(self._clock())
         self._framer.push(chunk)
         try:
             consumed = self.consume()
         except Exception as error:  # noqa: BLE001 - raised by the task's read
             self._ended, self._failure, consumed = True, error, False
             self._framer = LineFramer()
-        self._limit.extend(limits.give_up_at())
         return consumed and not self._ended
 
     def received(self, limit: int = _LARGEST_BATCH) -> list[WatchEvent]:
         """Return received events without waiting. ``batch`` raises the error after the last one."""
-        find, resource_type, metadata_only = self._framer.find, self._resource_type, self._metadata_only
+        framer, resource_type, metadata_only = self._framer, self._resource_type, self._metadata_only
         decode, drops = decode_watch_event_in, self._drop_managed_fields
         events: list[WatchEvent] = []
-        while len(events) < limit:
+        while framer.unread and len(events) < limit:
             try:
-                found = find()
+                found = framer.find()
             except LineTooLongError:
                 self._ended = True
                 self._framer = LineFramer()
@@ -251,14 +247,14 @@ class WatchStream:
                 self._framer = LineFramer()
                 self._failure = error
                 break
-            if event.type is _BOOKMARK:
-                self._limits.saw_bookmark()
+            if event.type is _BOOKMARK and self._limits.saw_bookmark():
+                self._limit.arm()
             events.append(event)
         return events
 
     async def _read(self) -> None:
         limits, limit = self._limits, self._limit
-        limit.begin(limits.give_up_at())
+        limit.begin()
         try:
             chunk = await anext(self._chunks, None)
         except asyncio.CancelledError:

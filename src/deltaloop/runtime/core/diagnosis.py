@@ -17,8 +17,12 @@ T = TypeVar("T")
 
 MOST_LISTED: Final = 100
 """Number of keys of each list in a snapshot. Queues can contain 100 000."""
+BLOCKED_FOR: Final = 3.0
+"""Seconds of a block that is reported after its end. Imports on a busy machine need less."""
 HELD_AFTER: Final = 60.0
 """Seconds of a reconcile that count as long: twice the default timeout of a request."""
+STOPPED_AFTER: Final = 10.0
+"""Seconds after a timeout, as for the first warning of a reconcile that does not stop."""
 FAILURES: Final = 3
 """Consecutive failures of a listed key. One or two are usually conflicts, which the retry resolves."""
 FAILING_AFTER: Final = 60.0
@@ -270,8 +274,9 @@ def diagnoses(state: ProgramState) -> list[Diagnosis]:
 
 
 def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
-    if state.blocked is not None:
-        yield blocked_loop(state.blocked)
+    blocked = state.blocked
+    if blocked is not None and (blocked.ended_ago is None or blocked.seconds >= BLOCKED_FOR):
+        yield _blocked_loop(blocked)
     lease = state.lease
     if lease is not None and lease.age > lease.renew_deadline * LEASE_PART:
         yield Diagnosis(
@@ -300,7 +305,7 @@ def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
             stuck=not webhook.unknown,
             subject=webhook.name,
             cause=webhook.problem,
-            remedy="Grant get on the webhook configurations to check the certificates."
+            remedy="Check the permission to get the webhook configurations, and the connection."
             if webhook.unknown
             else "Write the CA of the served certificate into caBundle, or fix the tool that manages it.",
         )
@@ -326,8 +331,7 @@ def _of_program(state: ProgramState) -> Iterator[Diagnosis]:
         )
 
 
-def blocked_loop(blocked: BlockedLoop) -> Diagnosis:
-    """Return the diagnosis of a call that blocks the event loop."""
+def _blocked_loop(blocked: BlockedLoop) -> Diagnosis:
     ended = "" if blocked.ended_ago is None else f", {blocked.ended_ago:.0f} s ago"
     return Diagnosis(
         kind=DiagnosisKind.BLOCKED_LOOP,
@@ -342,7 +346,8 @@ def blocked_loop(blocked: BlockedLoop) -> Diagnosis:
 
 def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
     name, queue = state.name, state.queue
-    held = [slot for slot in state.running if slot.stopping or slot.seconds >= HELD_AFTER]
+    limit = HELD_AFTER if state.timeout is None else state.timeout + STOPPED_AFTER
+    held = [slot for slot in state.running if slot.seconds >= limit]
     for slots in _grouped(held, lambda slot: (slot.where, slot.stopping)):
         first = max(slots, key=lambda slot: slot.seconds)
         stopped = f" after it was told to stop ({first.stopping})" if first.stopping else ""
@@ -366,7 +371,8 @@ def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
             kind=DiagnosisKind.PARKED_KEY,
             stuck=True,
             subject=_subject(name, [key.key for key in keys]),
-            cause=f"{keys[0].error or 'the last error'} is permanent, so the key is not retried",
+            cause=f"{keys[0].error or 'the last error'} is permanent, so the key is not retried"
+            + _total(state.parked, queue.parked, "are parked"),
             remedy="Fix the cause, then change the object or retry the parked key.",
             seconds=max(key.seconds for key in keys),
             count=len(keys),
@@ -382,7 +388,8 @@ def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
             kind=DiagnosisKind.BACK_OFF,
             stuck=any(key.seconds >= FAILING_AFTER for key in group),
             subject=_subject(name, [key.key for key in group]),
-            cause=f"{group[0].error or 'an error'} in {max(key.attempts for key in group)} attempts, and {then}",
+            cause=f"{group[0].error or 'an error'} in {max(key.attempts for key in group)} attempts, and {then}"
+            + _total(state.failing, queue.failing, "fail"),
             remedy="Fix the error; its text is in the log record with this key.",
             seconds=max(key.seconds for key in group),
             count=len(group),
@@ -466,6 +473,11 @@ def _of_cache(cache: CacheSeen, max_staleness: float) -> Iterator[Diagnosis]:
         seconds=seconds,
         count=cache.objects,
     )
+
+
+def _total(listed: Sequence[object], number: int, state: str) -> str:
+    """Return the number of keys if the snapshot does not list all."""
+    return f"; {number} keys {state} in total" if len(listed) == MOST_LISTED and number > MOST_LISTED else ""
 
 
 def _grouped(items: Iterable[T], by: Callable[[T], Hashable]) -> list[list[T]]:

@@ -6,6 +6,7 @@ The program pays only for requested snapshots, because they read state that alre
 from __future__ import annotations
 
 import asyncio
+import heapq
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -54,6 +55,8 @@ _SAMPLE: Final = 0.5
 """Seconds of a sample of the queues. A response may take two seconds."""
 _OLDEST_SAMPLE: Final = 30.0
 _TRIGGERS: Final = 3
+_MOST_DELAYS: Final = 5000
+"""Number of delays that are copied. A million would block the event loop for a second."""
 
 
 async def diagnose(manager: Manager) -> list[Diagnosis]:
@@ -133,7 +136,10 @@ class Doctor:
             leader="" if elector is None else elector.leader,
             seconds=now - self._began_at,
             max_staleness=self._max_staleness,
-            controllers=tuple(_controller(loop, now, before) for loop in self._loops),
+            # The queue of a standby only grows.
+            controllers=tuple(
+                _controller(loop, now, None if leadership is Leadership.STANDBY else before) for loop in self._loops
+            ),
             caches=tuple(self._cache(informer, now) for informer in self._informers),
             lease=lease,
             blocked=blocked,
@@ -257,19 +263,24 @@ def _controller(
 
 def _failing(loop: ReconcileLoop, now: float) -> tuple[FailingKey, ...]:
     """Return the keys in back-off, those that fail for longest first."""
-    delays = {delayed.item: delayed.delay for delayed in loop.queue.delayed() if delayed.rate_limited}
-    parked = {letter.item for letter in loop.queue.dead_letters()}
-    failing = sorted((item for item in loop.failing().items() if item[0] not in parked), key=lambda item: item[1].since)
+    queue, seen = loop.queue, loop.queue.statistics()
+    delays: dict[str, float] = {}
+    if seen.delayed <= _MOST_DELAYS:
+        delays = {delayed.item: delayed.delay for delayed in queue.delayed() if delayed.rate_limited}
+    parked = {letter.item for letter in queue.dead_letters()}
+    # Result(requeue=True) requests a retry without an error.
+    errors = (item for item in loop.failing().items() if item[1].error and item[0] not in parked)
+    failing = heapq.nsmallest(MOST_LISTED, errors, key=lambda item: item[1].since)
     return tuple(
         FailingKey(
             key=key,
             error=failure.error,
             attempts=failure.attempts,
             seconds=now - failure.since,
-            next_in=delays.get(key),
+            next_in=delays.get(key) if delays else seen.next_due_in,
             where=failure.where,
         )
-        for key, failure in failing[:MOST_LISTED]
+        for key, failure in failing
     )
 
 

@@ -35,6 +35,9 @@ _INTERVAL: Final = 1.0
 """Seconds between two diagnoses of an open page, however many pages are open."""
 _KEYS_KEPT: Final = 5.0
 """Seconds for which a sorted list of keys is used again."""
+_KEYS_PER_TURN: Final = 10_000
+_MOST_KEYS: Final = 50_000
+"""Keys of a list. To sort more of them takes too long, and no person reads them."""
 _MOST_ROWS: Final = 200
 _RETRY_MS: Final = 1000
 _NOT_FOUND: Final = HttpPage(b"not found\n", status=404)
@@ -55,7 +58,7 @@ class LivePage:
         self._message: bytes = b""
         self._made_at = -_INTERVAL
         self._making = asyncio.Lock()
-        self._keys: tuple[str, str, float, list[str]] | None = None
+        self._keys: tuple[str, str, list[str]] | None = None
 
     def saw_event(self, event: EventDraft) -> None:
         """Remember an Event that the program recorded. Thread-safe."""
@@ -82,7 +85,7 @@ class LivePage:
             start = query.get("start", ["0"])[0]
             if not (start.isascii() and start.isdigit() and len(start) < 10):
                 return HttpPage(b"bad request: start must be a number\n", status=400)
-            found = self._objects(loop, query.get("search", [""])[0], int(start))
+            found = await self._objects(loop, query.get("search", [""])[0], int(start))
         return HttpPage(msgspec.json.encode(found), "application/json")
 
     async def live(self) -> AsyncGenerator[bytes]:
@@ -97,9 +100,8 @@ class LivePage:
             yield self._message
             await asyncio.sleep(_INTERVAL)
 
-    def _objects(self, loop: ReconcileLoop, search: str, start: int) -> dict[str, Any]:
-        name = loop.controller.name
-        keys, now = self._sorted(loop, search), self._clock()
+    async def _objects(self, loop: ReconcileLoop, search: str, start: int) -> dict[str, Any]:
+        name, keys, now = loop.controller.name, await self._sorted(loop, search), self._clock()
         running = {run.key for run in loop.runs.present()}
         failing, parked = loop.failing(), {letter.item for letter in loop.queue.dead_letters()}
         rows: list[dict[str, Any]] = []
@@ -110,14 +112,26 @@ class LivePage:
             if last is not None:
                 row |= {"result": last.result, "error": last.error, "secondsAgo": round(now - last.ended_at, 1)}
             rows.append(row)
-        return {"total": len(keys), "start": start, "objects": rows}
+        return {"total": len(keys), "more": len(keys) >= _MOST_KEYS, "start": start, "objects": rows}
 
-    def _sorted(self, loop: ReconcileLoop, search: str) -> list[str]:
-        name, now, kept = loop.controller.name, self._clock(), self._keys
-        if kept is None or kept[:2] != (name, search) or now - kept[2] > _KEYS_KEPT:
-            objects = [] if loop.own_cache is None else loop.own_cache.list()
-            kept = self._keys = name, search, now, sorted(obj.key for obj in objects if search in obj.key)
-        return kept[3]
+    async def _sorted(self, loop: ReconcileLoop, search: str) -> list[str]:
+        """Return the keys that contain a text, at most ``_MOST_KEYS``, without blocking the event loop for long."""
+        name = loop.controller.name
+        if self._keys is not None and self._keys[:2] == (name, search):
+            return self._keys[2]
+        objects, keys = [] if loop.own_cache is None else loop.own_cache.list(), list[str]()
+        for first in range(0, len(objects), _KEYS_PER_TURN):
+            keys += [obj.key for obj in objects[first : first + _KEYS_PER_TURN] if search in obj.key]
+            if len(keys) >= _MOST_KEYS:
+                break
+            await asyncio.sleep(0)
+        keys = sorted(keys[:_MOST_KEYS])
+        self._keys = name, search, keys
+        asyncio.get_running_loop().call_later(_KEYS_KEPT, self._forget_keys)
+        return keys
+
+    def _forget_keys(self) -> None:
+        self._keys = None
 
     def _timeline(self, loop: ReconcileLoop, key: str) -> dict[str, Any]:
         kind, cached = str(loop.controller.resource), None if loop.own_cache is None else loop.own_cache.find(key)

@@ -20,7 +20,7 @@ from deltaloop.runtime.core.diagnosis import WebhookSeen
 from deltaloop.webhooks.certificates.targets import TARGET_KINDS
 from deltaloop.webhooks.core.certificates.targets import TargetKind, WebhookTarget, bundles_of
 
-_TIMEOUT: Final = 2.0
+_TIMEOUT: Final = 1.0
 _EVERY: Final = 10.0
 """Seconds between two checks, because each costs a request per configuration and a handshake."""
 
@@ -41,7 +41,12 @@ class WebhookChecks:
         if self._checked_at is None or now - self._checked_at >= _EVERY:
             self._checked_at = now
             handshakes: dict[tuple[str, str], str] = {}
-            found = [await self._problem(target, url, handshakes) for target in self._targets]
+            try:
+                async with asyncio.timeout(_TIMEOUT):
+                    found = [await self._problem(target, url, handshakes) for target in self._targets]
+            except TimeoutError:
+                problem = f"the certificates cannot be checked within {_TIMEOUT:g} s"
+                found = [WebhookSeen(name="webhooks", problem=problem, unknown=True)]
             self._found = tuple(each for each in found if each is not None)
         return self._found
 
@@ -93,11 +98,10 @@ async def _handshake(url: str, host: str, bundle: str) -> str:
         return "caBundle has no usable certificate"
     place = urlsplit(url)
     try:
-        async with asyncio.timeout(_TIMEOUT):
-            _, writer = await asyncio.open_connection(place.hostname, place.port, ssl=context, server_hostname=host)
+        _, writer = await asyncio.open_connection(place.hostname, place.port, ssl=context, server_hostname=host)
     except ssl.SSLCertVerificationError as error:
         return f"the API server rejects the served certificate: {error.verify_message}"
-    except (OSError, TimeoutError) as error:
+    except OSError as error:
         return f"the webhook server does not answer: {type(error).__name__}"
     with suppress(OSError):
         writer.transport.abort()

@@ -88,7 +88,7 @@ class _Worker(msgspec.Struct, eq=False):
 
 @final
 class KeyFailures(NamedTuple):
-    """Failed reconciles of a key since its last success; ``first`` is a number, ``error`` a class."""
+    """Failed reconciles of a key since its last success; ``first`` is a number, ``error`` a class or empty."""
 
     first: int
     started_at: float
@@ -599,7 +599,7 @@ class ReconcileLoop:
                 started_at=run.started_at,
                 since=run.started_at if before is None else before.since,
                 attempts=run.taken.failures + 1,
-                error=decision.case.value if error is None else type(error).__name__,
+                error="" if error is None else type(error).__name__,
                 where=() if error is None else tuple(own_frames(error)),
             )
         elif decision.action is not Action.PUT_BACK:

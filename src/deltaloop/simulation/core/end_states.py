@@ -97,6 +97,7 @@ def _key_of(obj: Resource) -> str:
 class _Names:
     def __init__(self, keys: Iterable[tuple[Resource, str]]) -> None:
         self._names: dict[str, str] = {}
+        self.texts: dict[str, str] = {}  # texts as they are compared
         for obj, key in keys:
             if key != obj.key:
                 self._names[obj.name] = split_meta_namespace_key(key).name
@@ -158,9 +159,10 @@ def _seen(value: object, generation: int) -> object:
 
 
 def _text(value: str, names: _Names) -> str:
-    if _INSTANT.fullmatch(value):
-        return "<instant>"
-    return names.replaced_in(value)
+    if value in names.texts:
+        return names.texts[value]
+    shown = names.texts[value] = "<instant>" if _INSTANT.fullmatch(value) else names.replaced_in(value)
+    return shown
 
 
 def differences(

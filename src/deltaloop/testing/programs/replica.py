@@ -26,6 +26,7 @@ from deltaloop.testing.programs.program_transport import ProgramTransport
 from deltaloop.testing.programs.workloads import ManagedControllers, OtherProgram, Workload
 
 if TYPE_CHECKING:
+    from deltaloop.sharding import ShardMember
     from deltaloop.webhooks.declaring import Webhook
 
 _RESTART_AFTER: Final = 1.0
@@ -39,12 +40,13 @@ MANAGER: Final = "deltaloop-harness"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controllers:
-    """Controllers and webhooks for ``Harness.start``; ``election`` None disables leader election."""
+    """Controllers and webhooks for ``Harness.start``; ``election`` None disables leader election and shards."""
 
     controllers: tuple[Controller, ...]
     options: ManagerOptions
     election: LeaderElectionConfig | None
     webhooks: tuple[Webhook, ...] = ()
+    shards: bool = False
 
 
 @final
@@ -146,8 +148,18 @@ class Replica:
             stands_by=not self.leads,
             disconnected=self._transport.disconnected,
             paused=self._process.paused,
+            ranges_move=self._ranges_move(),
             does=", ".join(controller.name for controller in self.controllers) or self.name,
             queues=queues,
+        )
+
+    def _ranges_move(self) -> bool:
+        state = self._workload.manager.shard_state if isinstance(self._workload, ManagedControllers) else None
+        if state is None:
+            return False
+        alive = {program.identity for program in self._state.programs if isinstance(program, Replica) and program.alive}
+        return not state.ranges or any(
+            each.owner not in alive or each.successor or (each.is_own and not each.is_working) for each in state.ranges
         )
 
     async def behind(self) -> tuple[str, ...]:
@@ -216,7 +228,7 @@ class Replica:
             clock=clock,
             random=state.random,
         )
-        elector = self._elector(client, runs.election, process)
+        elector = None if runs.shards else self._elector(client, runs.election, process)
         options, service = runs.options, state.webhook_service
         if service is not None and runs.webhooks:
             from deltaloop.testing.programs.webhook_service import LISTEN
@@ -226,6 +238,7 @@ class Replica:
             client,
             runs.controllers,
             elector=elector,
+            shards=self._member(client, runs.election) if runs.shards and runs.election is not None else None,
             recorder=recorder,
             webhooks=runs.webhooks,
             certificates=None if service is None else service.certificate,
@@ -248,6 +261,14 @@ class Replica:
         config = replace(election, renew_in_thread=False)  # a thread would survive a crash of this program
         clock, random = asyncio.get_running_loop().time, self._state.random
         return LeaderElector(lock, config, client=client, clock=clock, random=random, end_process=process.crash)
+
+    def _member(self, client: Client, election: LeaderElectionConfig) -> ShardMember:
+        from deltaloop.sharding import ShardMember, ShardOptions
+
+        config = replace(election, renew_in_thread=False)
+        options = ShardOptions(name=MANAGER, namespace=client.namespace, election=config)
+        clock, random = asyncio.get_running_loop().time, self._state.random
+        return ShardMember(client, options, identity=self.identity, clock=clock, random=random)
 
     async def stop(self) -> None:
         """Stop the program gracefully, like SIGTERM, unless it has ended.

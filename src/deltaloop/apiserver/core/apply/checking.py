@@ -54,7 +54,7 @@ class _Look:
         wanted = kind.accepts if merging == "scalar" else "map" if merging == "map" else "list"
         if type(value) not in _FITTING[wanted]:
             self.faults.append(MergingFault(shown(path), "type", wanted, value_type(value)))
-        elif is_mapping(value) and wanted == "map" and (merging == "map" or kind.merge_fields or kind.element):
+        elif wanted == "map" and is_mapping(value) and (merging == "map" or kind.merge_fields or kind.element):
             declared, element = kind.merge_fields, kind.element
             for name, inner in value.items():
                 below = declared.get(name, element)
@@ -62,7 +62,7 @@ class _Look:
                     self.faults.append(MergingFault(shown((*path, f"f:{name}")), "undeclared"))
                 elif not (type(inner) is str and below.merging in _ENDS and below.accepts in _TEXTS):
                     self.at(below, inner, (*path, f"f:{name}"))
-        elif is_list(value) and wanted == "list":
+        elif wanted == "list" and is_list(value):
             if merging != "scalar":
                 self._at_items(kind, value, path)
             elif kind.element:

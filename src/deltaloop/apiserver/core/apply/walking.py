@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import msgspec
 
-from deltaloop.api.json_values import is_list, is_mapping, mapping
+from deltaloop.api.json_values import is_list, is_mapping, items, mapping
 from deltaloop.apiserver.core.apply.field_set import LEAF, SELF, FieldSet, ends_here, key_step, union, value_step
 from deltaloop.schemas.types import FREE, TypeNode
 
@@ -59,15 +59,12 @@ def item_step(kind: TypeNode, item: object) -> str:
 def equal(left: object, right: object) -> bool:
     """Return whether two JSON values are equal; true is not equal to 1."""
     if type(left) is type(right):
-        if isinstance(left, dict):
-            other = cast("dict[str, object]", right)
-            mine = cast("dict[str, object]", left)
-            return len(mine) == len(other) and all(
-                name in other and equal(value, other[name]) for name, value in mine.items()
+        if is_mapping(left) and is_mapping(right):
+            return len(left) == len(right) and all(
+                name in right and equal(value, right[name]) for name, value in left.items()
             )
-        if isinstance(left, list):
-            items, others = cast("list[object]", left), cast("list[object]", right)
-            return len(items) == len(others) and all(map(equal, items, others))
+        if is_list(left) and is_list(right):
+            return len(left) == len(right) and all(map(equal, left, right))
         return bool(left == right)
     return bool(left == right) and not isinstance(left, bool) and not isinstance(right, bool)
 
@@ -110,9 +107,9 @@ def _compare(kind: TypeNode, old: object, new: object) -> _Found | None:
     if not old and not new:
         return None if equal(old, new) else _CHANGED
     if kind.merging == "map" and _are(_DICT, old, new):
-        return _compare_maps(kind, cast("dict[str, object]", old or {}), cast("dict[str, object]", new or {}))
+        return _compare_maps(kind, mapping(old), mapping(new))
     if kind.merging in ("keyed", "set") and _are(_LIST, old, new):
-        return _compare_lists(kind, cast("list[object]", old or []), cast("list[object]", new or []))
+        return _compare_lists(kind, items(old), items(new))
     return None if equal(old, new) else _CHANGED
 
 
@@ -348,10 +345,10 @@ def remove(kind: TypeNode, value: object, gone: FieldSet) -> object:
                 kept[name] = remove(kind.merge_fields.get(name, element), inner, below) if below else inner
         return kept or None
     if kind.merging in ("keyed", "set") and is_list(value):
-        items: list[object] = []
+        left: list[object] = []
         for item in value:
             below = gone.get(item_step(kind, item))
             if not ends_here(below):
-                items.append(remove(kind.element or FREE, item, below) if below else item)
-        return items or None
+                left.append(remove(kind.element or FREE, item, below) if below else item)
+        return left or None
     return value

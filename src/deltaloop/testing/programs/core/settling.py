@@ -54,6 +54,7 @@ class ReplicaState:
     stands_by: bool = False
     disconnected: bool = False
     paused: bool = False
+    ranges_move: bool = False
     does: str = ""
     queues: tuple[QueueState, ...] = ()
 
@@ -71,6 +72,7 @@ def left_to_do(replicas: Sequence[ReplicaState]) -> tuple[str, ...]:
         left += [
             f"{_why_not(replica)}, and no other replica takes over" for replica in held_up if replica.does not in done
         ]
+    left += [f"{replica.name}: ranges have no owner yet, or move" for replica in working if replica.ranges_move]
     left += [text for replica in working for queue in replica.queues for text in _left_in(replica.name, queue)]
     return tuple(left)
 

@@ -1,0 +1,1 @@
+"""Ten prepared faults in real processes, each of which ``deltaloop doctor`` must name."""

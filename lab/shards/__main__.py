@@ -1,0 +1,280 @@
+"""``make -C lab shards``: membership changes of a sharded program with real processes, against the embedded server.
+
+Members join, leave, are killed, are paused, or lose the connection to the server for a while. Afterwards, no write of a
+former owner was accepted, no key was reconciled by two members at a time, and each object has its last value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TextIO
+
+import deltaloop as dl
+from deltaloop.api.kinds import CONFIG_MAP, LEASE, NAMESPACE
+from deltaloop.api.resource import Resource
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.cache import InformerFactory
+from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap
+from deltaloop.testing import Relay
+from deltaloop.testing.injected_faults.core.relay import Direction, Stall
+from lab.shards.checking import Accepted, entries, gaps, reconciled_twice
+from lab.shards.member import OPTIONS
+
+NAMESPACES = [f"team-{place:03}" for place in range(100)]
+SMALLEST, LARGEST = 2, 5
+_AFTER = 8.0
+"""Time in seconds after a fault in which gaps can follow from it."""
+
+
+@dataclass
+class Process:
+    """One member with its own way to the server."""
+
+    name: str
+    relay: Relay
+    process: asyncio.subprocess.Process
+    began_at: float
+    busy: bool = False
+
+
+@dataclass
+class Fleet:
+    server: ApiServer
+    client: dl.Client
+    folder: Path
+    random: random.Random
+    kinds: str = "all"
+    members: dict[str, Process] = field(default_factory=dict[str, Process])
+    started: int = 0
+    accepted: Accepted = field(default_factory=Accepted)
+    renewals: int = 0
+    lives: float = 0.0
+    stopped_at: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list[float]))
+    faults: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    events: list[tuple[float, str, str]] = field(default_factory=list[tuple[float, str, str]])
+    values: Counter[str] = field(default_factory=Counter[str])
+    trail: TextIO = sys.stdout
+    stack: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
+
+    # What the server accepts
+
+    def on_add(self, obj: Resource, *, is_in_initial_list: bool) -> None:
+        del is_in_initial_list
+        self.on_update(obj, obj)
+
+    def on_update(self, old: Resource, new: Resource) -> None:
+        if new.name.startswith(OPTIONS.name) and new.resource_type is not None and new.resource_type.kind == "Lease":
+            self.renewals += 1
+            return
+        data: dict[str, str] = new.get("data") or {}
+        old_data: dict[str, str] = old.get("data") or {}
+        if new.name == OPTIONS.map_name:
+            with contextlib.suppress(InvalidShardMapError):
+                self.accepted.maps.append((new.version, ShardMap.decode(data["ranges"])))
+                self.trail.write(f"{time.monotonic():.3f} map {data['ranges']}\n")
+        elif data.get("by") and (old is new or any(data.get(each) != old_data.get(each) for each in ("seen", "by"))):
+            self.accepted.writes.append((new.version, new.namespace, data["by"]))
+
+    def on_delete(self, obj: Resource, *, final_state_known: bool) -> None:
+        """Deletions are no writes of the program."""
+
+    # Changes
+
+    def note(self, what: str, name: str) -> None:
+        self.events.append((time.monotonic(), what, name))
+        self.trail.write(f"{time.monotonic():.3f} {what} {name}\n")
+
+    async def join(self) -> None:
+        self.started += 1
+        name = f"m{self.started}"
+        relay = await self.stack.enter_async_context(Relay(self.server.url))
+        with (self.folder / f"{name}.log").open("w") as log:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "lab.shards.member", name, relay.url, str(self.folder / f"{name}.jsonl"),
+                stdout=log, stderr=log,
+            )  # fmt: skip
+        self.members[name] = Process(name, relay, process, time.monotonic())
+        self.note("join", name)
+
+    async def end(self, each: Process, number: int) -> None:
+        del self.members[each.name]
+        self.note("kill" if number == signal.SIGKILL else "leave", each.name)
+        if number == signal.SIGKILL:
+            self.stopped_at[each.name].append(time.monotonic())
+            self.faults.append((time.monotonic(), time.monotonic()))
+        if each.process.returncode is not None:
+            raise RuntimeError(f"{each.name} ended by itself, see {self.folder / each.name}.log")
+        each.process.send_signal(number)
+        async with asyncio.timeout(40):
+            await each.process.wait()
+        self.lives += time.monotonic() - each.began_at
+
+    async def pause(self, each: Process) -> None:
+        each.busy = True
+        self.note("pause", each.name)
+        self.stopped_at[each.name].append(time.monotonic())
+        self.faults.append((time.monotonic(), time.monotonic() + 9.0))
+        each.process.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(self.random.uniform(0.5, 9.0))
+        each.process.send_signal(signal.SIGCONT)
+        each.busy = False
+
+    async def cut(self, each: Process) -> None:
+        """Hold all bytes of a member. They continue later, unless the member has closed the connection."""
+        each.busy = True
+        self.note("cut", each.name)
+        self.faults.append((time.monotonic(), time.monotonic() + 9.0))
+        for direction in Direction:
+            each.relay.inject(Stall(direction=direction))
+        each.relay.plan(*(Stall(direction=direction) for direction in Direction), connections=None)
+        await asyncio.sleep(self.random.uniform(0.5, 9.0))
+        each.relay.clear()
+        each.busy = False
+
+    async def change(self) -> asyncio.Task[None]:
+        free = [each for each in self.members.values() if not each.busy]
+        choices = ["join"] * 3 if len(self.members) < LARGEST else []
+        if len(self.members) > SMALLEST and len(free) > 1:
+            choices += {"none": ["leave"] * 3, "kill": ["kill"] * 3, "all": ["leave", "kill", "leave"]}[self.kinds]
+        if len(free) > 1 and self.kinds == "all":
+            choices += ["pause", "cut"]
+        what, each = self.random.choice(choices or ["wait"]), self.random.choice(free) if free else None
+        if what == "join":
+            return asyncio.create_task(self.join())
+        if what == "wait" or each is None:
+            return asyncio.create_task(asyncio.sleep(0.5))
+        if what in ("leave", "kill"):
+            number = signal.SIGTERM if what == "leave" else signal.SIGKILL
+            return asyncio.create_task(self.end(each, number))
+        return asyncio.create_task(self.pause(each) if what == "pause" else self.cut(each))
+
+    # Load
+
+    async def load(self) -> None:
+        while True:
+            namespace = self.random.choice(NAMESPACES)
+            self.values[namespace] += 1
+            patch = {"data": {"value": str(self.values[namespace])}}
+            await self.client.patch(CONFIG_MAP, "a", patch, namespace=namespace)
+            await asyncio.sleep(0.01)
+
+    async def lost(self) -> list[str]:
+        """Return the objects that do not show their last value."""
+        objects = await self.client.list(CONFIG_MAP)
+        found: dict[str, Mapping[str, str]] = {
+            obj.namespace: obj.get("data") or {} for obj in objects if obj.name == "a"
+        }
+        return [each for each in NAMESPACES if found[each].get("seen") != found[each].get("value")]
+
+
+async def run(changes: int, seed: int, kinds: str) -> int:
+    options = ServerOptions(insecure_http=True, controllers=frozenset())
+    with tempfile.TemporaryDirectory(prefix="shards-") as name:
+        folder = Path(name)
+        async with ApiServer(options) as server, dl.Client(dl.ClientConfig(server=server.url)) as client:
+            for namespace in NAMESPACES:
+                await client.create(NAMESPACE, {"metadata": {"name": namespace}})
+                await client.create(
+                    CONFIG_MAP, {"metadata": {"name": "a", "namespace": namespace}, "data": {"value": "0"}}
+                )
+            fleet = Fleet(server, client, folder, random.Random(seed), kinds=kinds, trail=(folder / "trail").open("w"))
+            async with fleet.stack, InformerFactory(client) as factory:
+                for kind in (CONFIG_MAP, LEASE):
+                    factory.informer(kind).add_event_handler(fleet)
+                await factory.wait_for_sync()
+                for _ in range(3):
+                    await fleet.join()
+                await asyncio.sleep(3)
+                load = asyncio.create_task(fleet.load())
+                tasks: list[asyncio.Task[None]] = []
+                began = time.monotonic()
+                while len(fleet.events) < changes + 3:
+                    tasks.append(await fleet.change())
+                    # A kill must not overlap with another change, so that the time without an owner is its own.
+                    pause = 8.0 if kinds == "kill" else fleet.random.uniform(0.1, 2.0)
+                    await asyncio.sleep(pause if kinds != "none" else pause + 1.0)
+                    if load.done():
+                        load.result()
+                await asyncio.gather(*tasks)
+                load.cancel()
+                await asyncio.gather(load, return_exceptions=True)
+                took = time.monotonic() - began
+                lost = await fleet.lost()
+                for _ in range(200):
+                    if not lost:
+                        break
+                    await asyncio.sleep(0.1)
+                    lost = await fleet.lost()
+                await asyncio.sleep(0.5)
+                for each in [*fleet.members.values()]:
+                    await fleet.end(each, signal.SIGTERM)
+        return report(fleet, took, lost)
+
+
+def report(fleet: Fleet, took: float, lost: list[str]) -> int:
+    kills = [(at, name) for at, what, name in fleet.events if what == "kill"]
+    killed: list[dict[str, Any]] = [{"at": at, "what": "owns", "by": name, "ranges": []} for at, name in kills]
+    journal: list[dict[str, Any]] = sorted([*entries(fleet.folder.glob("*.jsonl")), *killed], key=itemgetter("at"))
+    former = fleet.accepted.by_former_owners()
+    twice = reconciled_twice(journal, fleet.stopped_at)
+    kinds = Counter(what for _, what, _ in fleet.events)
+    print(f"{sum(kinds.values())} changes in {took:.0f} s: {dict(kinds)}")
+    print(f"{len(fleet.accepted.writes)} accepted writes, {len(fleet.accepted.maps)} maps")
+    print(f"accepted writes of a former owner: {len(former)} {former[:3]}")
+    print(f"keys reconciled by two members at a time: {len(twice)} {twice[:3]}")
+    print(f"keys lost: {len(lost)} {lost[:3]}")
+    planned, crashed = split(fleet, gaps(journal, NAMESPACES))
+    print(f"planned hand-over, time without an owner: {figures(planned)}")
+    print(f"after a crash, pause or cut: {figures(crashed)}")
+    print(f"joins, until the member owns ranges: {figures(joins(fleet, journal))}")
+    print(f"Lease writes per member and second: {fleet.renewals / max(fleet.lives, 1):.2f}")
+    errors = [line for log in fleet.folder.glob("*.log") for line in log.read_text().splitlines() if "CRITICAL" in line]
+    print(f"critical log lines: {len(errors)} {errors[:2]}")
+    return int(bool(former or twice or lost or errors))
+
+
+def split(fleet: Fleet, found: list[tuple[float, float, str]]) -> tuple[list[float], list[float]]:
+    """Return the gaps without a fault of any member, and the others."""
+    planned: list[float] = []
+    faulty: list[float] = []
+    for since, seconds, _ in found:
+        near = any(began - 1 < since + seconds and since < ended + _AFTER for began, ended in fleet.faults)
+        (faulty if near else planned).append(seconds)
+    return planned, faulty
+
+
+def joins(fleet: Fleet, journal: list[dict[str, Any]]) -> list[float]:
+    first: dict[str, float] = {}
+    for entry in journal:
+        if entry["what"] == "owns" and entry["ranges"]:
+            first.setdefault(str(entry["by"]), float(str(entry["at"])))
+    return [first[name] - at for at, what, name in fleet.events if what == "join" and name in first]
+
+
+def figures(seconds: list[float]) -> str:
+    if not seconds:
+        return "none"
+    ordered = sorted(seconds)
+    p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    return f"{len(ordered)}, median {ordered[len(ordered) // 2]:.3f} s, p99 {p99:.3f} s, most {ordered[-1]:.3f} s"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--changes", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--faults", choices=("none", "kill", "all"), default="all")
+    arguments = parser.parse_args()
+    sys.exit(asyncio.run(run(arguments.changes, arguments.seed, arguments.faults)))

@@ -1,0 +1,171 @@
+"""``python -m lab.shards.measure``: memory of each member, and throughput of a controller that only computes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import hashlib
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import deltaloop as dl
+from deltaloop.api.kinds import CONFIG_MAP, NAMESPACE
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.leaderelection import LeaderElectionConfig
+from deltaloop.sharding import ShardMember, ShardOptions
+
+ELECTION = LeaderElectionConfig(lease_duration=5.0, renew_deadline=3.5, retry_period=2.0)
+
+
+def rss() -> int:
+    """Return the resident memory of this process in bytes, after the release of free pages to the system."""
+    ctypes.CDLL(None).malloc_trim(0)
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+async def member(name: str, url: str, journal: Path, *, sharded: bool, burn: float) -> None:
+    """Reconcile all objects again and again, and write counts, CPU and memory twice a second."""
+    counts = [0]
+
+    @dl.controller("v1/ConfigMap", workers=4, name="measured")
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> dl.Result | None:
+        counts[0] += 1
+        if not burn:
+            return None
+        until = time.thread_time() + burn
+        while time.thread_time() < until:
+            hashlib.sha256(b"0" * 10_000).digest()
+        await asyncio.sleep(0)
+        return dl.Result(requeue_after=0.01)
+
+    async with dl.Client(dl.ClientConfig(server=url, namespace="default")) as client:
+        shards = None
+        if sharded:
+            options = ShardOptions(name="measured", namespace="default", election=ELECTION)
+            shards = ShardMember(client, options, identity=name)
+        manager = dl.Manager(client, [reconcile], shards=shards, options=dl.ManagerOptions(preflight=False))
+        running = asyncio.create_task(manager.run(handle_signals=True))
+        with journal.open("w", buffering=1) as lines:
+            while not running.done():
+                held = len(manager.informers[0].indexer) if manager.informers else 0
+                seen = {"at": time.monotonic(), "done": counts[0], "cpu": time.process_time(), "held": held}
+                lines.write(json.dumps({**seen, "rss": rss()}) + "\n")
+                await asyncio.sleep(0.5)
+        await running
+
+
+async def start(name: str, url: str, journal: Path, *options: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "lab.shards.measure", "--member", name, "--url", url, "--journal", str(journal), *options
+    )
+
+
+def last(journal: Path) -> dict[str, Any]:
+    lines = journal.read_text().splitlines() if journal.exists() else []
+    return dict(json.loads(lines[-1])) if lines else {"held": 0}
+
+
+async def fleet(url: str, folder: Path, number: int, objects: int, *options: str, wait: float) -> list[dict[str, Any]]:
+    """Start members, wait until each has a share, and return their counts before and after a time."""
+    journals = [folder / f"{number}-{place}-{len(options)}" for place in range(number)]
+    processes = [await start(f"m{place}", url, journal, *options) for place, journal in enumerate(journals)]
+    try:
+        for _ in range(240):
+            held = [last(journal)["held"] for journal in journals]
+            if sum(held) >= objects and min(held) > 0.7 * objects / number:
+                break
+            await asyncio.sleep(0.5)
+        await asyncio.sleep(12 if number > 1 else 2)  # reports, and moves that follow from them
+        before = [last(journal) for journal in journals]
+        await asyncio.sleep(wait)
+        after = [last(journal) for journal in journals]
+        return [
+            {
+                **now,
+                "done": now["done"] - first["done"],
+                "used": now["cpu"] - first["cpu"],
+                "seconds": now["at"] - first["at"],
+            }
+            for now, first in zip(after, before, strict=True)
+        ]
+    finally:
+        for process in processes:
+            process.terminate()
+        await asyncio.gather(*(process.wait() for process in processes))
+
+
+async def main(sizes: list[int], objects: int, *, throughput: bool) -> None:
+    text = "x" * 900
+    with tempfile.TemporaryDirectory() as name:
+        async with (
+            ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
+            dl.Client(dl.ClientConfig(server=server.url)) as client,
+        ):
+            empty = 0
+            if not throughput:
+                empty = (await fleet(server.url, Path(name), 1, 0, "--sharded", wait=3))[0]["rss"]
+                await client.delete(CONFIG_MAP, "measured-shards", namespace="default")
+            for place in range(objects // 10 if not throughput else 100):
+                await client.create(NAMESPACE, {"metadata": {"name": f"tenant-{place:03}"}})
+            spread = objects // 10 if not throughput else 100
+            for place in range(objects):
+                metadata: dict[str, Any] = {"name": f"c{place}", "namespace": f"tenant-{place % spread:03}"}
+                config_map: dict[str, Any] = {"metadata": metadata, "data": {"text": text}}
+                await client.create(CONFIG_MAP, config_map)
+            if throughput:
+                await measure_throughput(server.url, Path(name), objects)
+                return
+            one = (await fleet(server.url, Path(name), 1, objects, wait=1))[0]
+            whole = one["rss"] - empty
+            print(f"1 process without shards: {one['held']} objects, {whole / 1e6:.1f} MB more than without objects")
+            for number in sizes:
+                found = await fleet(server.url, Path(name), number, objects, "--sharded", wait=1)
+                held = max(each["held"] for each in found) * number / objects
+                memory = max(each["rss"] - empty for each in found) * number / whole
+                print([round((each["rss"] - empty) / 1e6, 1) for each in found])
+                print(
+                    f"{number} members: largest share {held:.3f} of the mean, memory of the largest {memory:.2f} of 1/N"
+                )
+
+
+async def measure_throughput(url: str, folder: Path, objects: int) -> None:
+    rates: dict[str, float] = {}
+    for number, options in ((1, ()), (1, ("--sharded",)), (2, ("--sharded",))):
+        began = os.times()
+        found = await fleet(url, folder, number, objects, "--burn", "0.003", *options, wait=10)
+        ended = os.times()
+        done = sum(each["done"] for each in found)
+        seconds = max(each["seconds"] for each in found)
+        used = sum(each["used"] for each in found)
+        server = ended.user + ended.system - began.user - began.system
+        label = f"{number} {'members' if options else 'process without shards'}"
+        rates[label] = done / seconds
+        print(
+            f"{label}: {done / seconds:.0f} reconciles/s, {used / done * 1e3:.2f} ms of CPU each, "
+            f"{used / seconds:.2f} cores, server {server:.1f} s of CPU in all"
+        )
+    print(f"2 members: {rates['2 members'] / rates['1 process without shards']:.2f} times one process")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=int, default=10_000)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[2, 4, 8])
+    parser.add_argument("--throughput", action="store_true")
+    parser.add_argument("--member", default="")
+    parser.add_argument("--url", default="")
+    parser.add_argument("--journal", type=Path)
+    parser.add_argument("--sharded", action="store_true")
+    parser.add_argument("--burn", type=float, default=0.0)
+    asked = parser.parse_args()
+    if asked.member:
+        asyncio.run(member(asked.member, asked.url, asked.journal, sharded=asked.sharded, burn=asked.burn))
+    else:
+        asyncio.run(main(asked.sizes, asked.objects, throughput=asked.throughput))

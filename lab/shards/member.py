@@ -1,0 +1,67 @@
+"""One member: ``python -m lab.shards.member NAME URL JOURNAL``. It writes its reconciles and ranges into a journal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import deltaloop as dl
+from deltaloop.leaderelection import LeaderElectionConfig
+from deltaloop.sharding import ShardMember, ShardOptions
+from deltaloop.sharding.core.shard_map import ShardRange
+
+PROGRAM = "lab"
+ELECTION = LeaderElectionConfig(lease_duration=5.0, renew_deadline=3.5, retry_period=2.0)
+OPTIONS = ShardOptions(name=PROGRAM, namespace="default", election=ELECTION, drain_timeout=4.0)
+
+
+async def main(name: str, url: str, journal: Path) -> None:
+    with journal.open("a", buffering=1) as lines:
+
+        def note(what: str, **fields: Any) -> None:
+            lines.write(json.dumps({"at": time.monotonic(), "what": what, "by": name, **fields}) + "\n")
+
+        config = dl.ClientConfig(server=url, namespace="default")
+        async with dl.Client(config) as client:
+            member = ShardMember(client, OPTIONS, identity=name)
+            change = member.share.change
+
+            def changed(owned: Iterable[ShardRange], finishing: Iterable[ShardRange]) -> None:
+                before = member.share.owned
+                change(owned, finishing)
+                if member.share.owned != before:
+                    note("owns", ranges=[[f"{a:x}", f"{b:x}"] for a, b in member.share.owned.bounds])
+
+            member.share.change = changed  # type: ignore[method-assign]
+
+            async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+                found = await ctx.client.find(dl.kinds.CONFIG_MAP, request.name)
+                if found is None or not request.namespace.startswith("team-"):
+                    return
+                uid = member._member.uid
+                note("begin", key=request.key, uid=uid)
+                try:
+                    await asyncio.sleep(random.random() * 0.03)
+                    data = found["data"]
+                    if data.get("seen") != data["value"]:
+                        patch = {"data": {"seen": data["value"], "by": uid}}
+                        await ctx.client.patch(dl.kinds.CONFIG_MAP, request.name, patch)
+                finally:
+                    note("end", key=request.key, uid=uid)
+
+            declared = dl.controller(
+                "v1/ConfigMap", workers=20, writes=[dl.Permission("v1/ConfigMap", verbs=("patch",))], name=PROGRAM
+            )(reconcile)
+            options = dl.ManagerOptions(preflight=False, drain_timeout=10.0, shutdown_timeout=15.0)
+            await dl.Manager(client, [declared], shards=member, options=options).run(handle_signals=True)
+
+
+if __name__ == "__main__":
+    dl.configure_logging()
+    asyncio.run(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
