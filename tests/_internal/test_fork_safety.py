@@ -124,6 +124,7 @@ OUT_OF_REACH = {
     "cache/adapters/blocking.py": "belongs to one stream of a loop that the child does not have",
     "simulation/determinism.py": "is never waited for",
     "testing/deterministic_loop/thread_turns.py": "belongs to an event loop",
+    "planning/network.py": "a fork does not start during its short section",
     "testing/deterministic_loop/virtual_loop.py": "belongs to an event loop",
 }
 LOCKS = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"}

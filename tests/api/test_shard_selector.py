@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,7 @@ def test_each_object_is_in_one_range(value: str, cuts: list[int]) -> None:
 @pytest.mark.parametrize(
     ("field", "ranges"),
     [
-        ("name", [(0, 1)]),
+        ("label", [(0, 1)]),
         ("uid", []),
         ("uid", [(1, 1)]),
         ("uid", [(2, 1)]),
@@ -63,7 +64,7 @@ def test_each_object_is_in_one_range(value: str, cuts: list[int]) -> None:
         ("uid", [(0, 1), (3, 2)]),
     ],
 )
-def test_invalid_selectors(field: ShardField, ranges: list[tuple[int, int]]) -> None:
+def test_invalid_selectors(field: Any, ranges: list[tuple[int, int]]) -> None:
     with pytest.raises(InvalidSelectorError):
         ShardSelector(field, ranges)
 
