@@ -122,9 +122,9 @@ OUT_OF_REACH = {
     "blocking/background_loop.py": "every use compares the process id first",
     "blocking/handoff.py": "belongs to one call that waits for the background loop",
     "cache/adapters/blocking.py": "belongs to one stream of a loop that the child does not have",
+    "planning/network.py": "is held only while the audit hook is added",
     "simulation/determinism.py": "is never waited for",
     "testing/deterministic_loop/thread_turns.py": "belongs to an event loop",
-    "planning/network.py": "a fork does not start during its short section",
     "testing/deterministic_loop/virtual_loop.py": "belongs to an event loop",
 }
 LOCKS = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"}

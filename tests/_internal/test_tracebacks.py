@@ -180,8 +180,8 @@ ONCE = {
     "leaderelection/renewal_thread.py": "the thread has ended",
     "runtime/program/health_server.py": "a fault of a page",
     "runtime/program/manager.py": "a source has ended",
-    "sharding/member.py": "the member has ended",
     "runtime/objects/tracking.py": "the watch of a tracked object has ended",
+    "sharding/member.py": "the task of a member has failed",
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -55,7 +54,7 @@ def test_each_object_is_in_one_range(value: str, cuts: list[int]) -> None:
 @pytest.mark.parametrize(
     ("field", "ranges"),
     [
-        ("label", [(0, 1)]),
+        ("labels", [(0, 1)]),
         ("uid", []),
         ("uid", [(1, 1)]),
         ("uid", [(2, 1)]),
@@ -64,7 +63,7 @@ def test_each_object_is_in_one_range(value: str, cuts: list[int]) -> None:
         ("uid", [(0, 1), (3, 2)]),
     ],
 )
-def test_invalid_selectors(field: Any, ranges: list[tuple[int, int]]) -> None:
+def test_invalid_selectors(field: ShardField, ranges: list[tuple[int, int]]) -> None:
     with pytest.raises(InvalidSelectorError):
         ShardSelector(field, ranges)
 

@@ -102,6 +102,14 @@ async def test_running_version_changes_nothing_and_cluster_sees_only_lists(taken
     assert taken.verbs == {"list"}
 
 
+def test_dependent_of_owner_outside_the_snapshot_stays(taken: Taken) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "elsewhere", "uid": "u1"}
+    metadata = {"name": "kept", "namespace": "default", "uid": "u2", "resourceVersion": "9", "ownerReferences": [owner]}
+    snapshot = file_snapshot(taken.file)
+    snapshot.add(Manifest("test", 1, {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}))
+    assert run_plan(version_of("shops", None, (running.reconcile,)), snapshot).plan.changes == ()
+
+
 def test_changed_label_names_changed_objects_and_restarts(taken: Taken) -> None:
     plan = planned(taken, shops(lambda shop: [deployment(shop, tier="web"), secret(shop)]))
     kind = "apps/v1/Deployment"
