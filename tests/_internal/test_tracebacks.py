@@ -181,6 +181,7 @@ ONCE = {
     "runtime/program/health_server.py": "a fault of a page",
     "runtime/program/manager.py": "a source has ended",
     "runtime/objects/tracking.py": "the watch of a tracked object has ended",
+    "sharding/member.py": "the task of a member has failed",
 }
 
 

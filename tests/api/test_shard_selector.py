@@ -54,7 +54,7 @@ def test_each_object_is_in_one_range(value: str, cuts: list[int]) -> None:
 @pytest.mark.parametrize(
     ("field", "ranges"),
     [
-        ("name", [(0, 1)]),
+        ("labels", [(0, 1)]),
         ("uid", []),
         ("uid", [(1, 1)]),
         ("uid", [(2, 1)]),

@@ -326,7 +326,7 @@ async def test_pending_counts_of_handlers_with_same_name_are_added() -> None:
         assert informer.levels(0.0).pending == {"twin": 4}
 
 
-async def test_a_period_of_a_handler_is_no_less_than_a_second_and_none_is_never() -> None:
+async def test_handler_resync_period_has_minimum_of_one_second_and_zero_disables_it() -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL.replace(resync_period=0.5))
@@ -343,7 +343,7 @@ async def test_a_period_of_a_handler_is_no_less_than_a_second_and_none_is_never(
     }
 
 
-async def test_a_long_list_waits_for_room_now_and_then() -> None:
+async def test_long_list_waits_for_room_in_bounded_buffer() -> None:
     """A bounded buffer may be overfull by the part of a list that is told at a time, and no more."""
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
@@ -365,7 +365,7 @@ async def test_a_long_list_waits_for_room_now_and_then() -> None:
     assert 400 < most <= 501
 
 
-async def test_objects_of_a_long_list_before_an_error_are_delivered() -> None:
+async def test_objects_before_error_in_long_list_are_delivered() -> None:
     """An object without a key is found out at the end of a list; all others have been told by then."""
 
     def told() -> Iterator[AddNotification[Resource]]:
@@ -406,7 +406,7 @@ async def test_resync_during_a_long_list_follows_it() -> None:
     assert heard == pytest.approx([24.8, 40.0, 60.0], abs=0.1)
 
 
-async def test_the_handler_with_the_least_room_says_how_much_is_processed_at_once() -> None:
+async def test_handler_with_least_room_limits_batch_size() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     registrations = [

@@ -67,12 +67,12 @@ def test_list(selector: str | LabelSelector | None, namespace: str | None, expec
     assert names(lister().list(selector, namespace=namespace)) == expected
 
 
-def test_a_selector_that_is_none_is_an_error() -> None:
+def test_invalid_selector_raises_error() -> None:
     with pytest.raises(InvalidSelectorError):
         lister().list("app in web")
 
 
-def test_one_namespace() -> None:
+def test_lister_of_namespace_reads_only_its_objects() -> None:
     other = lister().namespace("other")
     assert names(other.list("app")) == ["c"]
     assert other.get("d").name == "d"

@@ -11,7 +11,7 @@ from deltaloop.cache.listwatch import ListWatch
 from tests.cache.fake_client import FakeClient
 
 
-async def test_selectors_go_into_lists_and_watches() -> None:
+async def test_selectors_are_sent_with_lists_and_watches() -> None:
     client = FakeClient()
     source = client.source("v1/Pod", namespace="team", labels="app=web", fields="spec.nodeName=a")
     source.put("a")
@@ -29,7 +29,7 @@ async def test_selectors_go_into_lists_and_watches() -> None:
 
 
 @pytest.mark.parametrize("model", [None, dict])
-async def test_objects_are_asked_for_raw(model: type[dict[str, object]] | None) -> None:
+async def test_objects_are_requested_untyped(model: type[dict[str, object]] | None) -> None:
     list_watch = ListWatch(FakeClient(), ResourceType("", "v1", "Pod", "pods", model=model))
     assert len(await list_watch.list(ListOptions())) == 0
     assert str(list_watch) == "v1/Pod"

@@ -24,7 +24,7 @@ def filled(source: FakeSource, *, silent: bool = False) -> FakeSource:
     return source
 
 
-async def test_others_run_while_a_long_list_is_taken() -> None:
+async def test_other_tasks_run_during_long_list() -> None:
     source = filled(FakeSource())
     informer = Informer(source, POD, options=STILL)
     informer.add_event_handler(Recorder())
@@ -45,7 +45,7 @@ async def test_others_run_while_a_long_list_is_taken() -> None:
     assert turns["full"] >= MANY // 500
 
 
-async def test_a_handler_that_comes_in_the_middle_hears_everything_once() -> None:
+async def test_handler_added_during_long_list_receives_each_object_once() -> None:
     source = filled(FakeSource())
     informer = Informer(source, POD, options=STILL)
     first, second = Recorder(), Recorder()
@@ -73,7 +73,7 @@ class SlowRecorder(Recorder):
         super().on_add(obj, is_in_initial_list=is_in_initial_list)
 
 
-async def test_a_resync_waits_until_the_whole_list_was_told() -> None:
+async def test_resync_waits_until_long_list_is_delivered() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     recorder = Recorder()
@@ -92,7 +92,7 @@ async def test_a_resync_waits_until_the_whole_list_was_told() -> None:
     assert any(each.startswith("=") for each in recorder.heard)
 
 
-async def test_a_thousand_changes_of_one_object_are_no_list() -> None:
+async def test_thousand_changes_of_one_object_are_not_processed_as_list() -> None:
     source = filled(FakeSource())
     options = InformerOptions(random=lambda: 0.0, reflector=PAGED, queue=QueueKind.DELTA_FIFO)
     informer = Informer(source, POD, options=options)

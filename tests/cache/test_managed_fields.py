@@ -50,7 +50,9 @@ def event(source: FakeSource, event_type: EventType, name: str) -> None:
 @pytest.mark.parametrize("queue", [*QueueKind])
 @pytest.mark.parametrize("watch_list", [False, True])
 @pytest.mark.parametrize("keep", [False, True])
-async def test_on_every_path_to_the_cache_and_to_handlers(queue: QueueKind, watch_list: bool, keep: bool) -> None:
+async def test_managed_fields_option_applies_to_cache_and_handlers(
+    queue: QueueKind, watch_list: bool, keep: bool
+) -> None:
     source = source_of("a", "b")
     seen: list[tuple[str, bool]] = []
 
@@ -77,7 +79,7 @@ async def test_on_every_path_to_the_cache_and_to_handlers(queue: QueueKind, watc
             assert obj.to_dict() == wanted
 
 
-async def test_a_transform_sees_what_is_kept() -> None:
+async def test_transform_receives_managed_fields_only_if_kept() -> None:
     for keep in (False, True):
         seen: list[bool] = []
 
@@ -96,7 +98,7 @@ async def test_objects_of_the_source_are_not_changed() -> None:
         assert source.objects["a"]["metadata"]["managedFields"] == MANAGED
 
 
-async def test_an_object_that_cannot_be_read_is_cached_as_it_is() -> None:
+async def test_object_with_unreadable_managed_fields_is_cached_unchanged() -> None:
     source = FakeSource()
     broken = b'{"metadata":{"name":"a","managedFields"'  # no client gives such an object
     source.objects["a"] = with_stored(pod("a", 1), broken)
@@ -106,7 +108,7 @@ async def test_an_object_that_cannot_be_read_is_cached_as_it_is() -> None:
         assert obj.raw == broken
 
 
-async def test_a_long_list_lets_others_run() -> None:
+async def test_dropping_managed_fields_of_long_list_lets_other_tasks_run() -> None:
     source = source_of(*(f"p{number}" for number in range(1000)))
     reflector = Reflector(source, Indexer[Resource](), receive=strip_managed_fields)
     receiving = asyncio.create_task(reflector._received(await source.list(ListOptions())))
@@ -129,7 +131,7 @@ async def test_a_long_list_lets_others_run() -> None:
         (InformerOptions(keep_managed_fields=True), {"keep_managed_fields": False}, True),
     ],
 )
-async def test_a_factory_asks_the_server_to_leave_them_out(
+async def test_factory_requests_lists_without_managed_fields(
     options: InformerOptions, selection: dict[str, bool], drops: bool
 ) -> None:
     client = FakeClient()
@@ -145,7 +147,7 @@ async def test_a_factory_asks_the_server_to_leave_them_out(
 
 
 @pytest.mark.parametrize("drops", [True, False])
-async def test_a_source_is_believed_that_says_what_it_drops(drops: bool) -> None:
+async def test_source_that_drops_managed_fields_is_not_processed_again(drops: bool) -> None:
     class Says(FakeSource):
         drops_managed_fields = drops
 
@@ -158,7 +160,7 @@ async def test_a_source_is_believed_that_says_what_it_drops(drops: bool) -> None
     assert (b"managedFields" in obj.raw) is drops
 
 
-async def test_a_tweak_has_the_last_word() -> None:
+async def test_tweak_overrides_managed_fields_option() -> None:
     client = FakeClient()
     list_watch = ListWatch(
         client, POD, drop_managed_fields=True, tweak=lambda asked: asked.replace(drop_managed_fields=False)
@@ -167,5 +169,5 @@ async def test_a_tweak_has_the_last_word() -> None:
     assert not client.source("v1/Pod").asked[0].options.drop_managed_fields
 
 
-def test_it_is_no_query_parameter() -> None:
+def test_drop_managed_fields_is_not_query_parameter() -> None:
     assert json.dumps(ListOptions(drop_managed_fields=True).to_query()) == "{}"

@@ -37,7 +37,7 @@ class Typed:
     spec: dict[str, Any]
 
 
-async def test_it_is_not_shared_with_the_informer_of_whole_objects() -> None:
+async def test_metadata_informer_is_separate_from_full_informer() -> None:
     client = FakeClient()
     typed = ResourceType("", "v1", "Pod", "pods", model=Typed)
     async with InformerFactory(client, options=STILL) as factory:
@@ -60,7 +60,7 @@ async def test_it_is_not_shared_with_the_informer_of_whole_objects() -> None:
     assert sorted(client.asked_for_metadata) == [False] * 6 + [True] * 4
 
 
-async def test_for_a_while_and_for_several_namespaces() -> None:
+async def test_metadata_only_works_temporarily_and_for_several_namespaces() -> None:
     client = FakeClient()
     async with InformerFactory(client, options=STILL) as factory:
         async with (
@@ -81,7 +81,7 @@ async def test_for_a_while_and_for_several_namespaces() -> None:
         ]
 
 
-async def test_lists_and_watches_say_so() -> None:
+async def test_lists_and_watches_request_metadata_only() -> None:
     client = FakeClient()
     source = client.source("v1/Pod")
     source.put("a")

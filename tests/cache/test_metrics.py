@@ -53,7 +53,7 @@ class Counts:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_everything_is_counted(streamed: bool) -> None:
+async def test_metrics_count_all_operations(streamed: bool) -> None:
     source = FakeSource(list_delay=2.0)
     source.put("a")
     counts = Counts()
@@ -106,7 +106,7 @@ async def test_everything_is_counted(streamed: bool) -> None:
     )
 
 
-async def test_a_hook_that_raises_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_metrics_hook_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Counts):
         def event(self, resource: str, *, event_type: str, size: int) -> None:
             raise ZeroDivisionError

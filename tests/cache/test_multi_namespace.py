@@ -37,7 +37,7 @@ def fill(client: FakeClient, namespace: str, *names: str) -> FakeSource:
     return source
 
 
-async def test_several_namespaces_look_like_one() -> None:
+async def test_informer_of_several_namespaces_behaves_like_one() -> None:
     client = FakeClient()
     fill(client, "red", "a", "b")
     fill(client, "blue", "a").list_delay = 2.0
@@ -84,7 +84,7 @@ async def test_several_namespaces_look_like_one() -> None:
         pods.add_event_handler(Recorder())
 
 
-async def test_the_namespace_that_is_refused_is_named() -> None:
+async def test_forbidden_namespace_is_named_in_sync_error() -> None:
     client = FakeClient()
     client.source("v1/Pod", namespace="red").list_faults.extend(api_error(403) for _ in range(9))
     async with InformerFactory(client, options=STILL) as factory:
@@ -95,7 +95,7 @@ async def test_the_namespace_that_is_refused_is_named() -> None:
         assert asyncio.get_running_loop().time() == 0.0, "it was not waited for"
 
 
-async def test_all_namespaces_that_are_refused_are_named() -> None:
+async def test_all_forbidden_namespaces_are_named_in_sync_error() -> None:
     client = FakeClient()
     for namespace in ("red", "blue"):
         client.source("v1/Pod", namespace=namespace).list_faults.extend(api_error(403) for _ in range(9))
@@ -109,7 +109,7 @@ async def test_all_namespaces_that_are_refused_are_named() -> None:
         ]
 
 
-async def test_a_handlers_options_count_in_every_namespace() -> None:
+async def test_handler_options_apply_to_all_namespaces() -> None:
     client = FakeClient()
     for namespace in ("red", "blue"):
         fill(client, namespace, "a")
@@ -174,12 +174,12 @@ async def test_a_handler_is_added_to_all_or_to_none() -> None:
         assert recorder.heard == []
 
 
-def test_client_gos_name_takes_indexers() -> None:
+def test_new_shared_index_informer_accepts_indexers() -> None:
     informer = new_shared_index_informer(FakeSource(), POD, indexers={"node": field_path("spec.nodeName")})
     assert informer.indexer.by_index("node", "n1") == []
 
 
-async def test_what_a_handler_of_several_namespaces_has_to_wait_for_is_summed_up() -> None:
+async def test_pending_and_failures_of_several_namespaces_are_added() -> None:
     client = FakeClient()
     fill(client, "red", "a", "b", "c")
     fill(client, "blue", "d", "e")
@@ -205,7 +205,7 @@ async def test_what_a_handler_of_several_namespaces_has_to_wait_for_is_summed_up
         }
 
 
-async def test_what_belongs_to_another_informer_is_not_removed() -> None:
+async def test_handler_of_other_informer_is_not_removed() -> None:
     client = FakeClient()
     for namespace in ("red", "blue", "green"):
         fill(client, namespace)
@@ -225,7 +225,7 @@ async def test_what_belongs_to_another_informer_is_not_removed() -> None:
         assert [len(each.heard) for each in (mine, theirs, single)] == [1, 1, 1]
 
 
-async def test_one_that_has_ended_is_enough_to_be_stopped_and_one_behind_is_not_synced() -> None:
+async def test_stopped_and_unsynced_namespace_determine_state_of_all() -> None:
     client = FakeClient()
     fill(client, "red")
     fill(client, "blue").list_delay = 1000.0
@@ -248,7 +248,7 @@ async def test_one_that_has_ended_is_enough_to_be_stopped_and_one_behind_is_not_
     await informers["red"].shutdown()
 
 
-async def test_a_refusal_is_waited_out_if_asked() -> None:
+async def test_wait_without_fail_fast_waits_for_forbidden_namespace() -> None:
     client = FakeClient()
     fill(client, "red", "a").list_faults.append(api_error(403))
     async with InformerFactory(client, options=STILL) as factory:
@@ -257,7 +257,7 @@ async def test_a_refusal_is_waited_out_if_asked() -> None:
         assert pods.has_synced
 
 
-def test_what_is_no_failure_to_sync_is_raised_as_it_is() -> None:
+def test_other_errors_than_sync_errors_are_raised_unchanged() -> None:
     ill = CacheSyncError([SyncFailure("a", 1.0)]), CacheSyncError([SyncFailure("b", 1.0), SyncFailure("c", 2.0)])
     with pytest.raises(CacheSyncError) as caught:
         raise_sync_failures([None, *ill])

@@ -122,13 +122,13 @@ def test_invalid_number_is_rejected_with_option_name(cls: Callable[..., object],
 
 
 @pytest.mark.parametrize("cls", [InformerOptions, HandlerOptions, ReflectorOptions, ZstdOptions, fifo_config])
-def test_a_value_of_another_type_is_refused_by_its_name(cls: Callable[..., object]) -> None:
+def test_option_of_wrong_type_is_rejected_with_its_name(cls: Callable[..., object]) -> None:
     name = {HandlerOptions: "buffer_size", ReflectorOptions: "page_size", ZstdOptions: "page"}.get(cls, "resync_period")  # type: ignore[call-overload]
     with pytest.raises(OptionTypeError, match=rf"^{named(cls)}\.{name} "):
         cls(**{name: "7"})
 
 
-def test_the_smallest_and_the_largest_numbers_are_taken() -> None:
+def test_smallest_and_largest_option_values_are_accepted() -> None:
     HandlerOptions(resync_period=0.0, buffer_size=1)
     ReflectorOptions(page_size=0, max_internal_error_retry=0.0)
     ZstdOptions(level=1, dictionary_size=1, page=1, min_objects=1)
@@ -151,7 +151,7 @@ MAKERS: list[Callable[..., Informer[Resource]]] = [
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=["plain", "indexer", "shared", "shared index"])
-async def test_informers_by_client_gos_names_resync_if_asked_only(make: Callable[..., Informer[Resource]]) -> None:
+async def test_new_informer_functions_resync_only_with_period(make: Callable[..., Informer[Resource]]) -> None:
     heard = [0, 0]
     for place, period in enumerate((None, 5.0)):
         source = FakeSource()
@@ -170,7 +170,7 @@ async def test_informers_by_client_gos_names_resync_if_asked_only(make: Callable
     assert heard == [0, 2]
 
 
-def test_a_list_watch_asks_for_everything_if_nobody_says_what() -> None:
+def test_list_watch_has_no_selection_by_default() -> None:
     plain = ListWatch(Drops(), POD)
     assert (plain.namespace, plain.label_selector, plain.field_selector, plain.metadata_only) == (None, "", "", False)
     assert not plain.drops_managed_fields

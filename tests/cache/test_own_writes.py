@@ -35,7 +35,7 @@ async def late(source: FakeSource) -> None:
     await asyncio.sleep(0.1)
 
 
-async def test_after_waiting_for_a_write_the_cache_has_it_or_something_newer() -> None:
+async def test_cache_has_own_write_or_newer_after_wait() -> None:
     source = FakeSource()
     source.put("a")
     async with cached(source) as informer:
@@ -50,7 +50,7 @@ async def test_after_waiting_for_a_write_the_cache_has_it_or_something_newer() -
         assert informer.lister().get("default/a") in {written, newer}
 
 
-async def test_a_write_does_not_bring_back_what_was_deleted_meanwhile() -> None:
+async def test_own_write_does_not_restore_deleted_object() -> None:
     source = FakeSource()
     source.put("a")
     async with cached(source) as informer:
@@ -63,7 +63,7 @@ async def test_a_write_does_not_bring_back_what_was_deleted_meanwhile() -> None:
         assert informer.lister().find("default/a") is None
 
 
-async def test_a_write_does_not_replace_an_object_that_was_made_again() -> None:
+async def test_own_write_does_not_replace_recreated_object() -> None:
     source = FakeSource()
     source.put("a")
     async with cached(source) as informer:

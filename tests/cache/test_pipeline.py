@@ -195,7 +195,7 @@ class Play:
     watch_list=st.booleans(),
     queue=st.sampled_from([*QueueKind]),
 )
-def test_the_cache_always_comes_to_equal_the_server(
+def test_cache_converges_to_server_state(
     script: list[tuple[str, Any, Any]],
     page_size: int,
     serves_from_cache: bool,

@@ -26,7 +26,7 @@ def ignore(deltas: Deltas[Resource], initial: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_pop_waits_and_ends_when_the_queue_is_closed(kind: QueueKind) -> None:
+async def test_waiting_pop_raises_error_when_queue_closes(kind: QueueKind) -> None:
     versions: list[str] = []
     store = Indexer[Resource]()
     queue: Queue[Resource] = new_queue(kind, known_objects=store, on_version=versions.append)
@@ -64,7 +64,7 @@ def test_each_kind_has_its_queue() -> None:
     assert repr(fifo) == "<RealFIFO 3 entries, synced>"
 
 
-async def test_what_process_raises_is_raised_and_the_deltas_are_gone_unless_requeued() -> None:
+async def test_pop_raises_error_of_process_and_drops_deltas_without_requeue() -> None:
     queue = RealFIFO[Resource](known_objects=Indexer[Resource]())
     queue.add(pod("a", 1))
     queue.update(pod("a", 2))
@@ -83,7 +83,7 @@ async def test_what_process_raises_is_raised_and_the_deltas_are_gone_unless_requ
     assert short(await queue.pop(ignore)) == ["Updated a@2"]
 
 
-def test_a_batch_is_stored_in_one_step_and_only_what_was_stored_is_told() -> None:
+def test_batch_is_stored_before_its_notifications() -> None:
     store = Indexer[Resource](indexers={"none": lambda _: []})
     nameless = Resource.from_dict({"metadata": {}})
     queue = RealFIFO[Resource](known_objects=store, key_func=lambda obj: obj.name or "?")
@@ -106,7 +106,7 @@ def test_a_batch_is_stored_in_one_step_and_only_what_was_stored_is_told() -> Non
 
 
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_a_queue_that_is_filled_without_a_list_has_synced_with_the_first_write(kind: QueueKind) -> None:
+async def test_queue_without_list_is_synced_after_first_write(kind: QueueKind) -> None:
     queue: Queue[Resource] = new_queue(kind, known_objects=Indexer[Resource]())
     waiting = asyncio.create_task(queue.wait_for_sync())
     await asyncio.sleep(1)

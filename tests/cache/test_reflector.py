@@ -102,7 +102,7 @@ async def test_reflector_canceled_before_start_sends_no_request() -> None:
     assert bench.source.asked == []
 
 
-async def test_a_watch_that_the_server_ends_in_time_goes_on_from_the_last_version() -> None:
+async def test_watch_that_ends_normally_continues_from_last_version() -> None:
     source = FakeSource()
     bench = Bench(source)
     async with bench.running():
@@ -117,7 +117,7 @@ async def test_a_watch_that_the_server_ends_in_time_goes_on_from_the_last_versio
     assert bench.equal
 
 
-async def test_missed_events_are_caught_up_without_a_list() -> None:
+async def test_missed_events_are_received_without_list() -> None:
     source = FakeSource()
     bench = Bench(source)
     async with bench.running():
@@ -135,7 +135,7 @@ async def test_missed_events_are_caught_up_without_a_list() -> None:
     assert [reaction.recovery for reaction in bench.reactions] == [Recovery.WATCH_NOW, *[Recovery.WATCH_LATER] * 3]
 
 
-async def test_refused_for_a_minute_asks_ever_more_slowly() -> None:
+async def test_refused_connections_are_retried_with_growing_delay() -> None:
     source = FakeSource(list_faults=deque(refused() for _ in range(6)))
     bench = Bench(source)
     source.put("a")
@@ -156,7 +156,7 @@ async def test_waits_are_spread_by_chance() -> None:
 
 
 @pytest.mark.parametrize("at_start", [True, False])
-async def test_an_expired_version_is_answered_with_a_list(at_start: bool) -> None:
+async def test_expired_version_is_followed_by_list(at_start: bool) -> None:
     source = FakeSource(expires_at_start=at_start)
     source.put("a")
     bench = Bench(source)
@@ -172,7 +172,7 @@ async def test_an_expired_version_is_answered_with_a_list(at_start: bool) -> Non
     assert source.times("list") == pytest.approx([0.0, 5.8])
 
 
-async def test_an_expired_list_version_is_answered_at_once_with_the_newest_state() -> None:
+async def test_expired_list_version_is_followed_by_immediate_newest_list() -> None:
     source = FakeSource()
     bench = Bench(source)
     async with bench.running():
@@ -203,7 +203,7 @@ async def test_restored_server_is_listed_again() -> None:
     assert source.versions("watch") == ["101", "4"]
 
 
-async def test_pages_are_put_together_and_an_expired_page_means_everything_at_once() -> None:
+async def test_pages_are_joined_and_expired_page_requests_full_list() -> None:
     source = FakeSource(serves_from_cache=False)
     for number in range(10):
         source.put(f"p{number}")
@@ -231,7 +231,7 @@ async def test_pages_are_put_together_and_an_expired_page_means_everything_at_on
     assert [asked.options.limit for asked in source.asked if asked.verb == "list"][3:] == [4, 4, 0]
 
 
-async def test_no_watch_without_progress_is_asked_for_at_once() -> None:
+async def test_watches_without_progress_are_retried_with_delay() -> None:
     source = FakeSource()
     bench = Bench(source)
     async with bench.running():
@@ -242,7 +242,7 @@ async def test_no_watch_without_progress_is_asked_for_at_once() -> None:
         assert len(source.asked) <= 8
 
 
-async def test_a_server_that_sends_one_event_and_hangs_up_is_not_hammered() -> None:
+async def test_watches_with_one_event_each_are_retried_with_delay() -> None:
     source = FakeSource()
     source.put("a")
 
@@ -258,7 +258,7 @@ async def test_a_server_that_sends_one_event_and_hangs_up_is_not_hammered() -> N
         assert source.versions("list") == ["0"]
 
 
-async def test_a_malformed_line_is_reported_and_listed_over() -> None:
+async def test_malformed_line_is_reported_and_followed_by_list() -> None:
     source = FakeSource()
     bench = Bench(source)
     async with bench.running():
@@ -273,7 +273,7 @@ async def test_a_malformed_line_is_reported_and_listed_over() -> None:
     assert len(source.times("list")) == 4
 
 
-async def test_objects_without_a_name_are_logged_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+async def test_objects_without_name_are_logged_and_skipped(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.objects["odd"] = nameless()
     bench = Bench(source)
@@ -292,7 +292,7 @@ async def test_objects_without_a_name_are_logged_and_passed_over(caplog: pytest.
     ]
 
 
-async def test_objects_without_a_name_in_a_streamed_list_are_logged_and_passed_over(
+async def test_objects_without_name_in_streamed_list_are_logged_and_skipped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     source = FakeSource()
@@ -388,7 +388,7 @@ async def test_changes_rejected_by_the_store_are_listed_again(kind: type[Choosy]
     assert source.times("list") == pytest.approx([0.0, 0.8, 3.6])
 
 
-async def test_every_error_is_logged_with_its_place_and_what_follows(caplog: pytest.LogCaptureFixture) -> None:
+async def test_errors_are_logged_with_operation_and_recovery(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.list_faults.append(api_error(403, message="forbidden: token=abcdef"))
 
@@ -414,7 +414,7 @@ async def test_every_error_is_logged_with_its_place_and_what_follows(caplog: pyt
     assert second.getMessage() == "error handler of a reflector raised an exception"
 
 
-async def test_it_is_known_when_the_server_last_gave_a_sign() -> None:
+async def test_reflector_statistics_have_time_of_last_confirmation() -> None:
     source = FakeSource()
     bench = Bench(source)
     async with bench.running():
@@ -452,7 +452,7 @@ class Leaky(FakeSource):
         raise OSError("closing failed")
 
 
-async def test_what_the_store_refused_is_told_and_not_how_its_watch_was_closed() -> None:
+async def test_store_error_is_reported_before_error_of_closing_watch() -> None:
     source = Leaky()
     store = Choosy()
     bench = Bench(source, store=store)
@@ -468,7 +468,7 @@ async def test_what_the_store_refused_is_told_and_not_how_its_watch_was_closed()
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_watch_that_fails_on_the_way_out_is_a_failed_watch() -> None:
+async def test_watch_that_fails_while_closing_is_reported() -> None:
     source = Leaky()
     bench = Bench(source)
     task = asyncio.create_task(bench.reflector.run())
@@ -507,7 +507,7 @@ class Unversioned(ListerWatcher):
 
 
 @pytest.mark.parametrize("offers_watch", [False, True])
-async def test_a_resource_without_versions_is_not_asked_without_pause(offers_watch: bool) -> None:
+async def test_resource_without_versions_is_requested_with_delay(offers_watch: bool) -> None:
     source = Unversioned(offers_watch=offers_watch)
     store = Store[Resource]()
     task = asyncio.create_task(Reflector(source, store, random=lambda: 0.0).run())
@@ -519,7 +519,7 @@ async def test_a_resource_without_versions_is_not_asked_without_pause(offers_wat
     assert 10 <= source.requests <= 60, "first quickly, later every half minute"
 
 
-async def test_a_server_that_asks_for_a_day_is_asked_once_a_minute_and_each_time_it_is_told(
+async def test_long_retry_after_is_limited_to_one_minute_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     source = FakeSource(list_faults=deque([api_error(503, retry_after=86_400.0)] * 3))

@@ -25,7 +25,7 @@ from tests.cache.fake_source import FakeSource, refused
 from tests.client.fake_transport import FakeTransport, json_answer, page, pod
 
 
-async def test_a_backoff_of_ones_own_is_used() -> None:
+async def test_custom_backoff_is_used() -> None:
     backoff = Backoff(initial=0.01, factor=2.0, cap=0.1, jitter=0.0)
     source = FakeSource(list_faults=deque(refused() for _ in range(6)))
     source.put("a")
@@ -39,7 +39,7 @@ async def test_a_backoff_of_ones_own_is_used() -> None:
     await asyncio.wait([task])
 
 
-async def test_stopped_with_events_unread_it_ends_at_once() -> None:
+async def test_reflector_with_unread_events_stops_immediately() -> None:
     source = FakeSource()
     source.put("a")
     store = Store[Resource]()
@@ -56,7 +56,7 @@ async def test_stopped_with_events_unread_it_ends_at_once() -> None:
     assert (source.opened, source.closed) == (1, 1)
 
 
-async def test_one_kept_object_does_not_hold_its_page() -> None:
+async def test_kept_object_does_not_keep_memory_of_its_page() -> None:
     count, size = 200, 50_000
     answer = page(*({**pod(f"p{number}"), "data": "x" * size} for number in range(count)))
     async with Client(ClientConfig(server="http://fake"), transport=FakeTransport(answer)) as client:
@@ -75,13 +75,13 @@ async def test_one_kept_object_does_not_hold_its_page() -> None:
 TABLE: dict[str, object] = {"kind": "Table", "metadata": {"resourceVersion": "7"}, "rows": [{"cells": ["a"]}]}
 
 
-async def test_a_table_is_no_list() -> None:
+async def test_table_response_is_rejected() -> None:
     async with Client(ClientConfig(server="http://fake"), transport=FakeTransport(json_answer(TABLE))) as client:
         with pytest.raises(MalformedObjectError):
             await client.list(kinds.POD)
 
 
-def test_an_informer_is_named_by_the_kind_that_it_is_given() -> None:
+def test_informer_name_is_its_kind() -> None:
     client = FakeClient()
     for kind, name in ((kinds.POD, "v1/Pod"), (kinds.DEPLOYMENT, "apps/v1/Deployment")):
         assert Informer(ListWatch(client, kind), kind).name == name

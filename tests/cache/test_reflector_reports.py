@@ -51,7 +51,7 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[tuple[str, float]]:
     ]
 
 
-async def test_an_error_that_costs_time_is_a_warning_and_any_other_is_not(caplog: pytest.LogCaptureFixture) -> None:
+async def test_errors_with_delay_are_logged_as_warnings(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     reflector = Reflector(source, Store[Resource](), options=PAGED, random=lambda: 0.0)
     with caplog.at_level(logging.INFO, logger="deltaloop.cache"):
@@ -67,7 +67,7 @@ async def test_an_error_that_costs_time_is_a_warning_and_any_other_is_not(caplog
     assert [record.getMessage() for record in caplog.records if record.levelno > logging.WARNING] == []
 
 
-async def test_an_error_handler_that_raises_is_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_error_handler_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.list_faults.append(api_error(500))
 
@@ -82,7 +82,7 @@ async def test_an_error_handler_that_raises_is_named(caplog: pytest.LogCaptureFi
     assert "ValueError" in record.__dict__["raised"]
 
 
-async def test_a_probe_that_fails_is_told_and_the_watch_goes_on() -> None:
+async def test_failed_probe_is_reported_and_watch_continues() -> None:
     source = FakeSource()
     bench = Bench(source, options=ReflectorOptions(watch_list=False))
     async with bench.running():
@@ -94,7 +94,7 @@ async def test_a_probe_that_fails_is_told_and_the_watch_goes_on() -> None:
         assert [asked.verb for asked in source.asked] == ["list", "watch", "list", "watch"]
 
 
-async def test_a_list_names_some_of_the_objects_that_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
+async def test_log_names_some_unreadable_objects_of_list(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     for number in range(12):
         source.put(f"p{number:02}")
@@ -127,7 +127,7 @@ class Told(Counts):
         self.watches.append((round(seconds, 3), events))
 
 
-async def test_a_list_takes_from_its_first_page_to_its_last() -> None:
+async def test_list_duration_covers_all_pages() -> None:
     await asyncio.sleep(100)
     source = FakeSource(list_delay=2.0, serves_from_cache=False)
     for number in range(10):
@@ -139,7 +139,7 @@ async def test_a_list_takes_from_its_first_page_to_its_last() -> None:
     assert told.lists == [(6.0, 10, False)]
 
 
-async def test_a_streamed_list_takes_from_its_watch_to_its_end_and_each_watch_is_counted_on_its_own() -> None:
+async def test_streamed_list_and_each_watch_have_own_durations() -> None:
     await asyncio.sleep(100)
     source = FakeSource(holds_back_after=1)
     source.put("a")
@@ -181,7 +181,7 @@ class Plain:
     def delete(self, obj: Resource) -> None: ...
 
 
-async def test_a_store_need_not_know_about_versions() -> None:
+async def test_store_without_version_methods_works() -> None:
     source = FakeSource()
     source.put("a")
     store = Plain()
@@ -197,7 +197,7 @@ async def test_a_store_need_not_know_about_versions() -> None:
     assert (store.names, reactions) == (["a", "b", "c"], [])
 
 
-async def test_a_store_is_told_no_version_where_the_server_has_none() -> None:
+async def test_store_receives_no_empty_versions() -> None:
     class Versions(Plain):
         def __init__(self) -> None:
             super().__init__()
@@ -220,7 +220,7 @@ async def test_a_store_is_told_no_version_where_the_server_has_none() -> None:
     assert store.versions == ["7"]
 
 
-async def test_what_is_received_is_each_object_and_no_bookmark() -> None:
+async def test_receive_function_is_called_for_objects_and_not_bookmarks() -> None:
     source = FakeSource()
     source.put("a")
     seen: list[str] = []
@@ -249,7 +249,7 @@ class Page(Resource, frozen=True, eq=False, gc=False):
         Page.alive -= 1
 
 
-async def test_a_page_is_not_held_twice() -> None:
+async def test_page_and_its_objects_are_not_both_in_memory() -> None:
     """What comes is let go object by object, while what is made of it is kept."""
     count, alive = 40, list[int]()
 
@@ -268,7 +268,7 @@ async def test_a_page_is_not_held_twice() -> None:
     assert Page.alive == 0
 
 
-async def test_a_streamed_list_that_is_always_ready_starves_nobody() -> None:
+async def test_streamed_list_lets_other_tasks_run() -> None:
     source = FakeSource()
     for number in range(1000):
         source.put(f"p{number}")
@@ -282,7 +282,7 @@ async def test_a_streamed_list_that_is_always_ready_starves_nobody() -> None:
         assert asyncio.get_running_loop().time() == 0.0, "and takes no longer for it"
 
 
-async def test_a_source_that_has_no_patience_itself_does_not_end_streamed_lists() -> None:
+async def test_short_watch_timeout_does_not_end_streamed_lists() -> None:
     source = FakeSource(holds_back_after=0)
     bench = Bench(source, options=STREAMED)
     async with bench.running():
@@ -296,7 +296,7 @@ async def test_a_source_that_has_no_patience_itself_does_not_end_streamed_lists(
         assert source.asked[-1].options.send_initial_events
 
 
-async def test_a_streamed_list_is_given_up_half_a_minute_after_its_last_object() -> None:
+async def test_streamed_list_fails_half_minute_after_last_object() -> None:
     source = FakeSource(holds_back_after=0)
     bench = Bench(source, options=STREAMED)
     async with bench.running():
@@ -310,7 +310,7 @@ async def test_a_streamed_list_is_given_up_half_a_minute_after_its_last_object()
     assert asked == pytest.approx(30.58, abs=0.001)
 
 
-async def test_an_informer_is_one_name_in_every_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_all_log_lines_of_informer_have_same_name(caplog: pytest.LogCaptureFixture) -> None:
     """Also where its source has none: then it is called like its kind."""
 
     class Nameless(FakeSource):

@@ -27,7 +27,7 @@ def names(objects: list[Resource]) -> list[str]:
 
 
 @pytest.mark.parametrize("watch_list", [True, False])
-async def test_a_server_without_the_feature_sends_all_and_the_cache_keeps_the_shard(watch_list: bool) -> None:
+async def test_cache_filters_shard_if_server_sends_all_objects(watch_list: bool) -> None:
     client = FakeClient()
     source = client.source("v1/Pod")
     source.put("a", uid="one")
@@ -49,7 +49,7 @@ async def test_a_server_without_the_feature_sends_all_and_the_cache_keeps_the_sh
         assert int(informer.last_sync_resource_version) > int(last.resource_version)
 
 
-async def test_a_server_with_the_feature_sends_the_shard_only() -> None:
+async def test_server_with_sharding_sends_only_objects_of_shard() -> None:
     async with (
         ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
         Client(ClientConfig(server=server.url)) as client,

@@ -19,7 +19,7 @@ from tests.having import having
 
 
 @pytest.mark.parametrize("make", [Store[Resource], Indexer[Resource]])
-def test_the_contract_of_stores(make: type[Store[Resource]]) -> None:
+def test_stores_fulfill_common_contract(make: type[Store[Resource]]) -> None:
     store = make()
     store.add(pod("a", 1))
     store.update(pod("a", 2))
@@ -49,7 +49,7 @@ def test_object_without_a_name_is_rejected() -> None:
     assert store.list_keys() == ["default/a"]
 
 
-def test_an_indexer_with_paths() -> None:
+def test_indexer_with_field_paths() -> None:
     indexer = Indexer[Resource](indexers={NAMESPACE_INDEX: namespace_index_func}, name="pods")
     indexer.replace([pod("a", node="n1"), pod("b", node="n2", namespace="x"), pod("c")])
     indexer.add_indexers({"node": field_path("spec.nodeName")})
@@ -63,7 +63,7 @@ def test_an_indexer_with_paths() -> None:
     assert repr(indexer) == "<Indexer pods: 3 objects>"
 
 
-def test_a_transaction_is_one_step_and_names_what_has_no_key() -> None:
+def test_transaction_is_atomic_and_returns_objects_without_key() -> None:
     store = Indexer[Resource](indexers={"node": field_path("spec.nodeName")})
     store.add(pod("gone"))
     nameless = Resource.from_dict({"metadata": {}})
@@ -84,7 +84,7 @@ def test_a_transaction_is_one_step_and_names_what_has_no_key() -> None:
     store.transaction([])
 
 
-def test_readers_on_other_threads_never_see_half_of_a_transaction() -> None:
+def test_reader_threads_never_see_partial_transaction() -> None:
     store = Indexer[Resource](indexers={"node": field_path("spec.nodeName")})
     stop = threading.Event()
     seen: set[int] = set()
@@ -103,7 +103,7 @@ def test_readers_on_other_threads_never_see_half_of_a_transaction() -> None:
     assert seen <= {0, 10}
 
 
-def test_a_store_knows_how_far_it_has_come() -> None:
+def test_store_has_last_sync_resource_version() -> None:
     store = Store[Resource]()
     assert store.last_sync_resource_version == ""
     store.replace([pod("a")], "10")
@@ -115,7 +115,7 @@ def test_a_store_knows_how_far_it_has_come() -> None:
     assert store.last_sync_resource_version == "11"
 
 
-def test_an_object_goes_by_its_key() -> None:
+def test_object_is_deleted_by_its_key() -> None:
     store = Store[Resource]()
     store.add(pod("a"))
     store.delete_by_key("default/unknown")
@@ -143,7 +143,7 @@ def test_transaction_returns_the_previous_objects() -> None:
     assert (store.list_keys(), store.list_index_func_values("node")) == (["default/b"], [])
 
 
-def test_a_replacement_takes_the_place_of_what_was_there_with_indexes_that_came_meanwhile(
+def test_replacement_uses_indexes_added_meanwhile(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def picky(obj: Resource) -> list[str]:
@@ -175,7 +175,7 @@ def test_stores_have_a_name_for_the_log() -> None:
     ]
 
 
-def test_keys_may_be_of_ones_own() -> None:
+def test_stores_accept_custom_key_function() -> None:
     for store in (Store[Resource](lambda obj: obj.uid), Indexer[Resource](lambda obj: obj.uid)):
         store.add(pod("a", uid="u"))
         assert (store.list_keys(), store.get(pod("b", uid="u"))) == (["u"], pod("a", uid="u"))

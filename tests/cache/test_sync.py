@@ -12,7 +12,7 @@ class Switch:
         self.has_synced = False
 
 
-async def test_it_looks_ten_times_a_second() -> None:
+async def test_cache_sync_is_checked_ten_times_per_second() -> None:
     first, second = Switch(), Switch()
     loop = asyncio.get_running_loop()
     loop.call_later(0.25, setattr, first, "has_synced", True)
@@ -21,6 +21,6 @@ async def test_it_looks_ten_times_a_second() -> None:
     assert abs(loop.time() - 0.5) < 1e-9
 
 
-async def test_it_gives_up() -> None:
+async def test_waiting_for_cache_sync_times_out() -> None:
     assert not await wait_for_cache_sync(Switch(), timeout=1.0)
     assert await wait_for_cache_sync()

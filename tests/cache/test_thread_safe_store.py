@@ -27,7 +27,7 @@ def fails_on_x(text: str) -> list[str]:
     return [text[:1]]
 
 
-def test_objects_come_and_go() -> None:
+def test_thread_safe_store_adds_updates_and_deletes() -> None:
     store = ThreadSafeStore[str]()
     store.add("k1", "a")
     store.update("k1", "b")
@@ -78,7 +78,7 @@ def test_an_index_function_that_raises_is_logged_once_with_index_and_key(caplog:
     assert store.by_index("first", "c") == ["c"]
 
 
-def test_an_index_function_may_read_the_store() -> None:
+def test_index_function_can_read_store() -> None:
     store = ThreadSafeStore[str]()
     store.add_indexers({"neighbours": lambda _: store.list_keys()})
     store.add("k1", "a")
@@ -87,7 +87,7 @@ def test_an_index_function_may_read_the_store() -> None:
 
 
 @pytest.mark.real_time
-def test_threads_may_read_and_write_at_the_same_time() -> None:
+def test_threads_can_read_and_write_concurrently() -> None:
     store = ThreadSafeStore[str]({"words": words})
     errors: list[BaseException] = []
 

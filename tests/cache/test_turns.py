@@ -10,7 +10,7 @@ import pytest
 from deltaloop.cache.turns import in_turns
 
 
-async def test_others_run_between_the_turns() -> None:
+async def test_other_tasks_run_between_steps() -> None:
     happened: list[str] = []
 
     def work() -> Iterator[None]:
@@ -28,7 +28,7 @@ async def test_others_run_between_the_turns() -> None:
     assert happened == ["turn 0", "other", "turn 1", "other", "turn 2", "other", "end"]
 
 
-async def test_work_that_is_cancelled_goes_no_further() -> None:
+async def test_canceled_work_stops_at_current_step() -> None:
     done: list[int] = []
 
     def work() -> Iterator[None]:

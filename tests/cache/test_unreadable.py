@@ -71,7 +71,7 @@ async def test_unreadable_object_in_a_relist_is_not_deleted(
 
 
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_an_item_without_a_key_may_be_any_object_that_is_missing(kind: QueueKind) -> None:
+async def test_unreadable_item_without_key_keeps_all_missing_objects(kind: QueueKind) -> None:
     source = FakeSource()
     for name in "ab":
         source.put(name)
@@ -126,7 +126,7 @@ class Server:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
-async def test_a_watch_event_that_cannot_be_read_leaves_the_object_as_it_was(
+async def test_unreadable_watch_event_keeps_cached_object(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     from aiohttp import web
@@ -177,9 +177,7 @@ def served_item(name: str, version: int, text: bytes = b"ok") -> bytes:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_an_object_that_is_not_text_stays_out_of_the_cache(
-    streamed: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_object_with_invalid_text_is_not_cached(streamed: bool, caplog: pytest.LogCaptureFixture) -> None:
     from aiohttp import web
 
     from tests.client.loopback import serving

@@ -42,7 +42,7 @@ def of_factory() -> tuple[InformerFactory, Informer[Resource]]:
     return factory, factory.informer(POD)
 
 
-async def test_a_wait_for_the_first_list_ends_after_half_a_minute_unless_another_time_is_asked_for() -> None:
+async def test_wait_for_sync_has_default_timeout_of_half_minute() -> None:
     factory, pods = of_factory()
     several = MultiNamespaceInformer(POD, {"default": pods})
     waits: list[Callable[[], Awaitable[None]]] = [
@@ -61,7 +61,7 @@ async def test_a_wait_for_the_first_list_ends_after_half_a_minute_unless_another
     await factory.shutdown()
 
 
-async def test_a_wait_for_a_version_ends_after_half_a_minute_unless_another_time_is_asked_for() -> None:
+async def test_wait_for_resource_version_has_default_timeout_of_half_minute() -> None:
     informer = Informer(FakeSource(), POD, options=STILL)
     async with running(informer):
         for timeout, waited in ((None, 30.0), (0.0, 0.0), (2.5, 2.5)):
@@ -75,7 +75,7 @@ async def test_a_wait_for_a_version_ends_after_half_a_minute_unless_another_time
             assert seconds() - began == pytest.approx(waited)
 
 
-async def test_a_comparison_waits_half_a_minute_for_a_cache_that_is_busy() -> None:
+async def test_consistency_check_waits_half_minute_for_busy_cache() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     stuck = HandlerFuncs[Resource](on_add=lambda _: asyncio.sleep(1000))
@@ -93,7 +93,7 @@ async def test_a_comparison_waits_half_a_minute_for_a_cache_that_is_busy() -> No
             assert int(caught.value.reached) < int(caught.value.wanted)
 
 
-async def test_looking_at_several_caches_goes_on_for_ever_by_default() -> None:
+async def test_wait_for_cache_sync_has_no_timeout_by_default() -> None:
     looking = asyncio.create_task(wait_for_cache_sync(lambda: seconds() > 500))
     await asyncio.sleep(70)
     assert not looking.done()
@@ -102,7 +102,7 @@ async def test_looking_at_several_caches_goes_on_for_ever_by_default() -> None:
         await looking
 
 
-async def test_a_failure_says_how_long_was_waited_and_since_when_it_fails() -> None:
+async def test_sync_failure_has_waited_time_and_start_of_failure() -> None:
     await asyncio.sleep(1000)
     source = FakeSource()
     source.list_faults.extend([api_error(500)] * 50)
@@ -121,7 +121,7 @@ async def test_a_failure_says_how_long_was_waited_and_since_when_it_fails() -> N
     assert caught.value.failures[0].stopped
 
 
-async def test_who_may_list_and_not_watch_is_not_refused() -> None:
+async def test_forbidden_watch_does_not_fail_wait_for_sync() -> None:
     source = FakeSource()
     source.watch_faults.append(api_error(403))
     source.list_delay = 5.0
@@ -130,7 +130,7 @@ async def test_who_may_list_and_not_watch_is_not_refused() -> None:
         assert seconds() == pytest.approx(5.0, abs=0.01)
 
 
-async def test_a_refusal_that_is_over_does_not_count_while_the_list_is_on_its_way_into_the_cache() -> None:
+async def test_earlier_forbidden_error_does_not_fail_wait_during_long_list() -> None:
     source = FakeSource()
     source.list_faults.append(api_error(403))
     for number in range(2_600):
@@ -153,7 +153,7 @@ async def test_a_refusal_that_is_over_does_not_count_while_the_list_is_on_its_wa
 
 
 @pytest.mark.parametrize("fail_fast", [True, False])
-async def test_several_kinds_wait_the_same_time_and_for_what_is_refused_only_if_asked(fail_fast: bool) -> None:
+async def test_factory_wait_has_common_timeout_and_fail_fast_option(fail_fast: bool) -> None:
     client = FakeClient()
     client.source("v1/Pod").list_faults.extend([api_error(403)] * 50)
     client.source("v1/Node").list_delay = 1000.0

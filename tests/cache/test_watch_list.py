@@ -58,7 +58,7 @@ class Bench:
         ]
 
 
-async def test_one_stream_brings_the_state_and_what_happens_next() -> None:
+async def test_one_stream_delivers_initial_state_and_changes() -> None:
     source = FakeSource()
     for name in "abc":
         source.put(name)
@@ -79,7 +79,7 @@ async def test_one_stream_brings_the_state_and_what_happens_next() -> None:
         assert bench.asked() == [("stream", ""), ("stream", "15")]
 
 
-async def test_a_server_that_does_not_offer_it_is_listed_at_once() -> None:
+async def test_server_without_streamed_lists_is_listed_immediately() -> None:
     source = FakeSource(offers_watch_list=False)
     source.put("a")
     async with Bench(source) as bench:
@@ -101,7 +101,7 @@ NOW_AND_THEN = [
 
 
 @pytest.mark.parametrize("event", NOW_AND_THEN, ids=["changed", "deleted", "again", "bookmark", "nameless"])
-async def test_a_server_that_sends_changes_instead_of_the_end_of_the_list_is_given_up(event: WatchEvent) -> None:
+async def test_streamed_list_without_end_but_with_changes_fails(event: WatchEvent) -> None:
     source = FakeSource(holds_back_after=2)  # as one that does not know the request: a watch that never ends the list
     for name in "abc":
         source.put(name)
@@ -129,7 +129,7 @@ async def test_new_objects_are_no_progress_of_a_streamed_list() -> None:
 
 
 @pytest.mark.parametrize("fault", [None, broken()])
-async def test_a_slow_streamed_list_has_all_the_time_it_takes(fault: Exception | None) -> None:
+async def test_slow_streamed_list_with_progress_does_not_fail(fault: Exception | None) -> None:
     source = FakeSource(holds_back_after=0)
     for number in range(20):
         source.put(f"p{number}")
@@ -145,7 +145,7 @@ async def test_a_slow_streamed_list_has_all_the_time_it_takes(fault: Exception |
         assert (bench.reactions, bench.asked()) == ([], [("stream", ""), ("list", "")])
 
 
-async def test_a_stream_that_stalls_is_given_up_after_30_seconds_without_progress() -> None:
+async def test_stalled_streamed_list_fails_after_thirty_seconds() -> None:
     source = FakeSource(holds_back_after=2)
     for name in "abc":
         source.put(name)
@@ -173,7 +173,7 @@ async def test_a_stream_that_stalls_is_given_up_after_30_seconds_without_progres
         assert bench.names() == ["a", "b", "c"]
 
 
-async def test_a_stream_that_never_ends_its_list_ends_in_time() -> None:
+async def test_watch_that_ends_before_end_of_list_is_reported() -> None:
     """No bookmark at all, and the server ends the watch in order."""
     source = FakeSource(holds_back_after=0)
     source.put("a")
@@ -184,7 +184,7 @@ async def test_a_stream_that_never_ends_its_list_ends_in_time() -> None:
         assert isinstance(bench.reactions[0].error, WatchListEndedError)
 
 
-async def test_a_stream_that_breaks_in_the_middle_leaves_nothing_half(caplog: pytest.LogCaptureFixture) -> None:
+async def test_broken_streamed_list_leaves_no_partial_state(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource(holds_back_after=1)
     source.put("a")
     source.put("b")
@@ -198,7 +198,7 @@ async def test_a_stream_that_breaks_in_the_middle_leaves_nothing_half(caplog: py
     assert "ignoring a watch event" in caplog.text
 
 
-async def test_a_store_that_refuses_a_streamed_list_is_given_another_one() -> None:
+async def test_streamed_list_rejected_by_store_is_requested_again() -> None:
     class Refuses:
         def __init__(self) -> None:
             self.lists: list[str] = []
@@ -221,7 +221,7 @@ async def test_a_store_that_refuses_a_streamed_list_is_given_another_one() -> No
     assert store.lists == ["10", "10"]
 
 
-async def test_a_server_whose_counter_went_back_is_found_after_a_broken_stream() -> None:
+async def test_restored_server_is_found_after_broken_stream() -> None:
     source = FakeSource(version=1000)
     source.put("a")
     source.put("lost")
@@ -241,7 +241,7 @@ async def test_a_server_whose_counter_went_back_is_found_after_a_broken_stream()
         assert bench.names() == ["b", "c"]
 
 
-async def test_a_server_whose_counter_went_back_is_found_on_a_quiet_stream() -> None:
+async def test_restored_server_is_found_on_quiet_stream() -> None:
     source = FakeSource(version=1000)
     source.put("a")
     async with Bench(source) as bench:
@@ -254,7 +254,7 @@ async def test_a_server_whose_counter_went_back_is_found_on_a_quiet_stream() -> 
         assert bench.names() == []
 
 
-async def test_a_server_whose_counter_went_back_is_found_in_the_first_minute_of_a_watch() -> None:
+async def test_restored_server_is_found_in_first_minute_of_watch() -> None:
     source = FakeSource(version=1000)
     source.put("a")
     async with Bench(source) as bench:
@@ -276,7 +276,7 @@ async def test_a_server_whose_counter_went_back_is_found_in_the_first_minute_of_
 
 
 @pytest.mark.parametrize("fault", [None, broken()])
-async def test_a_watch_of_a_healthy_server_outlives_the_look_at_its_version(fault: Exception | None) -> None:
+async def test_watch_continues_after_version_probe(fault: Exception | None) -> None:
     source = FakeSource()
     source.put("a")
     async with Bench(source) as bench:
@@ -291,7 +291,7 @@ async def test_a_watch_of_a_healthy_server_outlives_the_look_at_its_version(faul
         assert bench.asked() == [("stream", ""), ("watch", "11"), ("list", "")]
 
 
-async def test_a_stream_may_end_while_the_version_is_looked_at() -> None:
+async def test_stream_can_end_during_version_probe() -> None:
     source = FakeSource()
     source.put("a")
     async with Bench(source) as bench:
@@ -305,7 +305,7 @@ async def test_a_stream_may_end_while_the_version_is_looked_at() -> None:
         assert bench.asked() == [("stream", ""), ("watch", "11"), ("list", ""), ("list", ""), ("watch", "11")]
 
 
-async def test_without_probes_only_the_watch_is_asked_again() -> None:
+async def test_without_restore_detection_only_watch_is_repeated() -> None:
     source = FakeSource()
     async with Bench(source, ReflectorOptions(detect_restore=False)) as bench:
         await asyncio.sleep(5)

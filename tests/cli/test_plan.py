@@ -19,6 +19,8 @@ PROGRAM = """
 import deltaloop as dl
 from tests.planning.shops import Shop
 
+print("imported")
+
 @dl.controller(Shop, children=[dl.kinds.CONFIG_MAP])
 async def reconcile(request, ctx):
     data = {{"greeting": {greeting!r}}}

@@ -60,7 +60,7 @@ async def test_rejected_request_is_not_sent(verb: str) -> None:
     assert transport.requests == []
 
 
-async def test_clients_without_a_check_and_other_views_ask_nothing_new() -> None:
+async def test_unchecked_clients_and_other_views_do_not_call_check() -> None:
     asked = Asked()
     client = make(AnswersAll())
     checked = client.with_access_check(asked)
@@ -70,7 +70,7 @@ async def test_clients_without_a_check_and_other_views_ask_nothing_new() -> None
     assert [rule.verb for rule in asked.rules] == ["create"]
 
 
-async def test_a_client_of_its_own_connections_is_checked_as_well() -> None:
+async def test_client_with_own_connections_is_checked() -> None:
     client = Client(ClientConfig(server="http://fake")).with_access_check(refuse)
     other = client.with_own_connections()
     assert other is not None

@@ -74,14 +74,14 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {"app": "x"}}, "data": data}
 
 
-async def test_over_tls_with_a_token() -> None:
+async def test_client_works_over_tls_with_token() -> None:
     async with ApiServer() as server, connect(kubeconfig=server.kubeconfig()) as client:
         made = await client.create(CM, config_map("a", k="v"))
         assert (await client.get("configmaps", "a")).resource_version == made.resource_version
         assert [item.name for item in await client.list(CM, namespace="default")] == ["a"]
 
 
-async def test_the_life_of_an_object() -> None:
+async def test_object_is_created_edited_and_deleted() -> None:
     async with served() as client:
         made = await client.create(CM, config_map("a", k="v"))
         fields = made.edit()
@@ -98,7 +98,7 @@ async def test_the_life_of_an_object() -> None:
             await client.get(CM, "a")
 
 
-async def test_the_patches() -> None:
+async def test_all_patch_types_work() -> None:
     async with served() as client:
         await client.create(CM, config_map("a", k="v", gone="x"))
         merged = await client.patch(CM, "a", {"data": {"k": "w", "gone": None}})
@@ -144,7 +144,7 @@ async def test_delete_collection() -> None:
         assert [item.name for item in await client.list(CM)] == ["d"]
 
 
-async def test_pages_items_and_the_full_list_after_expiry() -> None:
+async def test_paged_lists_and_full_list_after_expiry() -> None:
     async with served(window=10) as client:
         for number in range(30):
             await client.create(CM, config_map(f"c{number:02d}"))
@@ -160,7 +160,7 @@ async def test_pages_items_and_the_full_list_after_expiry() -> None:
             await client.list(CM, options=ListOptions(limit=7, continue_=first.continue_))
 
 
-async def test_a_large_list_is_decoded_while_it_comes() -> None:
+async def test_large_list_is_decoded_while_it_arrives() -> None:
     async with served() as client:
         text = "x" * 20_000
         for number in range(150):
@@ -226,7 +226,7 @@ async def test_waiting() -> None:
             await client.wait_for(CM, "a", wait.created(), timeout=0.1)
 
 
-async def test_a_successor_of_the_same_name_means_deleted() -> None:
+async def test_wait_for_deletion_ends_when_object_is_recreated() -> None:
     async with served() as client:
         await client.create(CM, config_map("a"))
         waiting = asyncio.create_task(client.wait_for(CM, "a", wait.deleted(), timeout=10))
@@ -236,7 +236,7 @@ async def test_a_successor_of_the_same_name_means_deleted() -> None:
         await waiting
 
 
-async def test_metrics_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_requests_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.client")
     seen: list[tuple[str, str]] = []
 
@@ -264,7 +264,7 @@ async def test_metrics_and_the_log(caplog: pytest.LogCaptureFixture) -> None:
     assert "s3cret" not in repr([record.__dict__ for record in logged(caplog)])
 
 
-async def test_every_character_is_applied_as_it_is() -> None:
+async def test_apply_keeps_every_character() -> None:
     """A server reads what is applied as YAML, which folds some characters within a string and refuses others."""
     every = (
         "".join(map(chr, range(0xA1))).replace("\x00", "")

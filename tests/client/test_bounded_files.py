@@ -86,7 +86,7 @@ async def test_odd_token_file_is_an_error(odd_files: list[Path], tmp_path: Path)
         service_account(tmp_path / "pipe")
 
 
-def test_kubeconfig_may_come_through_a_pipe(tmp_path: Path) -> None:
+def test_kubeconfig_can_be_read_from_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     text = b'{"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c"}}], '
@@ -105,6 +105,6 @@ def test_kubeconfig_may_come_through_a_pipe(tmp_path: Path) -> None:
         writer.join(5)
 
 
-def test_null_device_is_an_empty_kubeconfig() -> None:
+def test_null_device_is_rejected_as_empty_kubeconfig() -> None:
     with pytest.raises(ConfigError, check=having(argument="kubeconfig /dev/null")):
         load_kubeconfig("/dev/null")

@@ -73,7 +73,7 @@ async def test_not_found() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "."])
-async def test_names_that_would_leave_the_path(name: str) -> None:
+async def test_names_with_path_separators_are_rejected(name: str) -> None:
     client, _ = client_over()
     with pytest.raises(InvalidArgumentError):
         await client.get(kinds.POD, name)
@@ -113,7 +113,7 @@ async def test_list_all_falls_back_to_the_full_list_when_a_token_expires() -> No
     assert {request.path for request in transport.requests} == {"/api/v1/namespaces/n/pods"}
 
 
-async def test_list_all_expired_on_the_first_page() -> None:
+async def test_list_all_raises_expiry_of_first_page() -> None:
     client, _ = client_over(refusal(410, "Expired"))
     with pytest.raises(ExpiredError):
         await client.list_all(kinds.POD)
@@ -138,7 +138,7 @@ async def test_create(obj: Any, namespace: str | None, path: str) -> None:
     assert transport.requests[0].headers["Content-Type"] == "application/json"
 
 
-async def test_create_a_typed_object() -> None:
+async def test_typed_object_is_created() -> None:
     client, transport = client_over(json_answer(POD, status=201))
     created = await client.create(TYPED, Small(Named("a")))
     assert created == Small(Named("a"))
@@ -161,7 +161,7 @@ async def test_update_needs_a_name() -> None:
         await client.update(kinds.POD, {"metadata": {"generateName": "x"}})
 
 
-async def test_a_conflict_is_not_sent_again() -> None:
+async def test_conflict_is_not_retried() -> None:
     client, transport = client_over(refusal(409, "Conflict"))
     with pytest.raises(ConflictError):
         await client.update(kinds.POD, POD)
@@ -202,7 +202,7 @@ def test_delete_options() -> None:
         DeleteOptions(grace_period_seconds=-1)
 
 
-async def test_an_answer_that_is_no_object() -> None:
+async def test_response_that_is_not_object_raises_error() -> None:
     client, _ = client_over(HttpResponse(status=200, body=b"<html>s3cret</html>"))
     with pytest.raises(MalformedObjectError) as caught:
         await client.get(kinds.POD, "a")
@@ -250,7 +250,7 @@ class Hosts:
         pass
 
 
-async def test_options_reach_the_requests() -> None:
+async def test_client_options_apply_to_requests() -> None:
     metrics = Hosts()
     transport = FakeTransport(json_answer(POD), json_answer(POD))
     client = Client(
@@ -264,7 +264,7 @@ async def test_options_reach_the_requests() -> None:
     assert metrics.seen == {"fake:8080"}
 
 
-async def test_connections_of_its_own_have_the_same_manners() -> None:
+async def test_client_with_own_connections_keeps_options() -> None:
     config, options = ClientConfig(server="http://127.0.0.1:9"), ClientOptions(field_manager="me")
     client = Client(config, options=options)
     other = client.with_own_connections()
@@ -280,14 +280,14 @@ async def test_connections_of_its_own_have_the_same_manners() -> None:
 @pytest.mark.parametrize(
     ("user_agent", "manager"), [("me/1 (x)", "me"), ("me", "me"), ("/1", "deltaloop"), ("", "deltaloop")]
 )
-async def test_apply_names_a_manager_after_the_user_agent(user_agent: str, manager: str) -> None:
+async def test_apply_has_default_manager_from_user_agent(user_agent: str, manager: str) -> None:
     transport = FakeTransport(json_answer(POD))
     config = ClientConfig(server="http://fake", user_agent=user_agent)
     await Client(config, transport=transport).apply(kinds.POD, POD)
     assert transport.requests[0].query == {"fieldManager": manager}
 
 
-async def test_views_do_not_change_what_they_are_views_of() -> None:
+async def test_views_do_not_change_original_client() -> None:
     client, transport = client_over(json_answer(POD), json_answer(POD))
     await client.with_field_manager("other").create(kinds.POD, POD)
     await client.create(kinds.POD, POD)
@@ -296,7 +296,7 @@ async def test_views_do_not_change_what_they_are_views_of() -> None:
         client.with_field_manager("x" * 129)
 
 
-async def test_both_checks_of_a_write_are_asked_the_earlier_one_first() -> None:
+async def test_two_write_checks_are_called_in_order() -> None:
     asked: list[str] = []
     client, _ = client_over(json_answer(POD))
     checked = client.with_write_check(lambda action: asked.append(f"1 {action}"))
@@ -305,7 +305,7 @@ async def test_both_checks_of_a_write_are_asked_the_earlier_one_first() -> None:
     assert asked == [f"1 {path}", f"2 {path}"]
 
 
-def test_what_a_client_says_of_itself() -> None:
+def test_client_has_config_and_options() -> None:
     client, _ = client_over()
     assert client.drops_managed_fields
     assert client.config.server == "http://fake"

@@ -30,17 +30,17 @@ def test_user_agent_names_version_and_system() -> None:
 
 
 @pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_time_limit_that_is_none(timeout: float) -> None:
+def test_invalid_request_timeout_raises_error(timeout: float) -> None:
     with pytest.raises(ValueError, check=having(argument="ClientConfig.request_timeout")):
         ClientConfig(server="https://h", request_timeout=timeout)
 
 
-def test_an_empty_namespace() -> None:
+def test_empty_namespace_raises_error() -> None:
     with pytest.raises(ConfigError, check=having(argument="ClientConfig.namespace")):
         ClientConfig(server="https://h", namespace="")
 
 
-def test_the_repr_has_no_secret_and_no_certificate() -> None:
+def test_repr_of_config_hides_secrets_and_certificates() -> None:
     tls = TlsConfig(
         ca_data=b"planted-ca",
         client_certificate_data=b"planted-certificate",
@@ -51,7 +51,7 @@ def test_the_repr_has_no_secret_and_no_certificate() -> None:
     assert "planted" not in str(config)
 
 
-def test_both_halves_of_a_client_certificate_are_needed() -> None:
+def test_client_certificate_without_key_raises_error() -> None:
     with pytest.raises(ConfigError, check=having(argument="client-key[-data]")):
         TlsConfig(client_certificate_file=Path("x"))
     with pytest.raises(ConfigError, check=having(argument="client-certificate[-data]")):
@@ -67,7 +67,7 @@ def test_headers() -> None:
 
 
 @pytest.mark.parametrize("authority", [{"ca_data": b"x"}, {"ca_file": Path("x")}])
-def test_an_authority_that_would_not_be_used_is_refused(authority: dict[str, Any]) -> None:
+def test_authority_with_insecure_skip_verify_raises_error(authority: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, check=having(argument="insecure-skip-tls-verify")):
         TlsConfig(insecure_skip_verify=True, **authority)
     assert TlsConfig(insecure_skip_verify=True).insecure_skip_verify
@@ -76,9 +76,7 @@ def test_an_authority_that_would_not_be_used_is_refused(authority: dict[str, Any
 
 @pytest.mark.parametrize("certificate", [{"client_certificate_data": b"x"}, {"client_certificate_file": Path("x")}])
 @pytest.mark.parametrize("key", [{"client_key_data": SecretText("x")}, {"client_key_file": Path("x")}])
-def test_a_client_certificate_is_data_or_file_and_so_is_its_key(
-    certificate: dict[str, Any], key: dict[str, Any]
-) -> None:
+def test_client_certificate_and_key_are_data_or_files(certificate: dict[str, Any], key: dict[str, Any]) -> None:
     assert TlsConfig(**certificate, **key).has_client_certificate
     with pytest.raises(ConfigError, check=having(argument="client-key[-data]")):
         TlsConfig(**certificate)
@@ -105,7 +103,7 @@ def test_limits_of_nothing(field: str) -> None:
         "HTTPS://h",
     ],
 )
-def test_addresses_that_can_be_connected_to(server: str) -> None:
+def test_valid_server_addresses_are_accepted(server: str) -> None:
     assert ClientConfig(server=server).server == server
 
 
@@ -131,7 +129,7 @@ def test_addresses_that_can_be_connected_to(server: str) -> None:
         "https://:planted@h",
     ],
 )
-def test_addresses_that_are_none(server: str) -> None:
+def test_invalid_server_addresses_raise_error(server: str) -> None:
     with pytest.raises(ConfigError, check=having(argument="server")) as caught:
         ClientConfig(server=server)
     assert "planted" not in str(caught.value)
@@ -139,20 +137,20 @@ def test_addresses_that_are_none(server: str) -> None:
         ClientConfig(server="")
 
 
-def test_a_proxy_may_have_a_user() -> None:
+def test_proxy_url_with_user_is_accepted() -> None:
     assert ClientConfig(server="https://h", proxy_url="http://me:planted@p:1").proxy_url
     assert ClientConfig(server="https://h", proxy_url="https://p:1").proxy_url
     with pytest.raises(ConfigError, check=having(argument="proxy-url")):
         ClientConfig(server="https://h", proxy_url="socks5://p:1")
 
 
-def test_schemes_are_those_that_are_asked_for() -> None:
+def test_check_url_accepts_only_given_schemes() -> None:
     check_url("https://h", "x", ("https",))
     with pytest.raises(ConfigError, check=having(argument="x")):
         check_url("http://h", "x", ("https",))
 
 
-def test_the_whole_user_agent() -> None:
+def test_default_user_agent_is_complete() -> None:
     system = f"({platform.system().lower()}/{platform.machine()})"
     python = f"python/{platform.python_version()}"
     assert default_user_agent() == f"deltaloop/{version('deltaloop')} {system} {python}"

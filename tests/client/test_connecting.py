@@ -11,7 +11,7 @@ from tests.client.kubeconfig.test_in_cluster import ENVIRON
 from tests.client.kubeconfig.test_loading import PLAIN, content
 
 
-def test_the_order_in_which_it_is_looked(tmp_path: Path, authority: Authority) -> None:
+def test_configuration_sources_are_tried_in_order(tmp_path: Path, authority: Authority) -> None:
     pod = tmp_path / "pod"
     pod.mkdir()
     (pod / "token").write_text("t")
@@ -39,7 +39,7 @@ def test_nothing_anywhere(tmp_path: Path) -> None:
         load_config(context="x", environ=ENVIRON, home=tmp_path, service_account=tmp_path)
 
 
-async def test_connect_makes_a_client_without_a_word_to_anybody(tmp_path: Path) -> None:
+async def test_connect_sends_no_requests(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(PLAIN)
     async with connect(kubeconfig=path, context="there", namespace="given") as client:
@@ -48,7 +48,7 @@ async def test_connect_makes_a_client_without_a_word_to_anybody(tmp_path: Path) 
         assert client.config.server == "https://far.example/k8s/clusters/c-1"
 
 
-def test_what_is_given_goes_into_the_configuration(tmp_path: Path, authority: Authority) -> None:
+def test_arguments_of_load_config_are_applied(tmp_path: Path, authority: Authority) -> None:
     pod = tmp_path / "pod"
     pod.mkdir()
     (pod / "token").write_text("t")
@@ -65,7 +65,7 @@ def test_what_is_given_goes_into_the_configuration(tmp_path: Path, authority: Au
         load_config(context="x", environ=ENVIRON, home=tmp_path, service_account=pod)
 
 
-async def test_the_manners_of_a_client_that_is_connected(tmp_path: Path) -> None:
+async def test_connect_applies_client_options(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(PLAIN)
     options = ClientOptions(field_manager="me")
@@ -76,14 +76,14 @@ async def test_the_manners_of_a_client_that_is_connected(tmp_path: Path) -> None
         assert client.options == ClientOptions()
 
 
-def test_the_environment_is_that_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_of_process_is_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "config"
     path.write_text(PLAIN)
     monkeypatch.setenv("KUBECONFIG", str(path))
     assert load_config().server == "https://near.example:6443"
 
 
-def test_without_a_home_directory_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_home_directory_is_named_in_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(_: type[Path]) -> Path:
         raise RuntimeError("Could not determine home directory.")
 

@@ -69,13 +69,13 @@ async def test_discovery_runs_once_and_is_cached() -> None:
     assert len(await client.resources()) == 2
 
 
-async def test_many_at_once_ask_once() -> None:
+async def test_concurrent_lookups_share_one_discovery() -> None:
     client, transport = make()
     await asyncio.gather(*(client.resource("deploy") for _ in range(20)))
     assert len(transport.requests) == 4
 
 
-async def test_an_unknown_name_is_looked_for_again() -> None:
+async def test_unknown_name_is_discovered_again_later() -> None:
     client, transport = make()
     await client.resource("deploy")
     with pytest.raises(UnknownResourceError, check=having(name="foo")):
@@ -85,7 +85,7 @@ async def test_an_unknown_name_is_looked_for_again() -> None:
     assert str(await client.resource("foo")) == "samples.example/v1/Foo"
 
 
-async def test_a_name_that_exists_nowhere_does_not_become_a_load() -> None:
+async def test_discovery_for_unknown_names_is_limited() -> None:
     client, transport = make()
     await client.resource("deploy")
     for _ in range(20):
@@ -112,7 +112,7 @@ async def test_near_matches_are_named() -> None:
         TransportError("reset", method="GET", path="/apis/apps/v1", refused=True),
     ],
 )
-async def test_one_group_that_fails_hides_no_other(
+async def test_failed_group_does_not_hide_others(
     failure: HttpResponse | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     client, transport = make()
@@ -134,19 +134,19 @@ async def test_known_resources_of_a_failed_group_are_kept() -> None:
     assert len(await client.resources()) == 2
 
 
-async def test_a_group_that_went_away_is_no_failure() -> None:
+async def test_removed_group_is_not_failure() -> None:
     client, transport = make()
     del transport.by_path["/apis/apps/v1"]
     assert (await client.resources()).failed_groups == ()
 
 
-async def test_a_server_without_a_core_group() -> None:
+async def test_server_without_core_group_is_accepted() -> None:
     client, transport = make()
     del transport.by_path["/api"]
     assert str(await client.resource("deploy")) == "apps/v1/Deployment"
 
 
-async def test_a_refusal_is_raised_and_not_kept() -> None:
+async def test_discovery_error_is_raised_and_not_cached() -> None:
     client, transport = make()
     transport.by_path["/apis"] = text_answer("no", status=403)
     with pytest.raises(ForbiddenError):
@@ -203,7 +203,7 @@ def make_aggregated(**answers: HttpResponse | Exception) -> tuple[Client, Paths]
     return client, transport
 
 
-async def test_two_answers_say_everything() -> None:
+async def test_aggregated_discovery_needs_two_requests() -> None:
     client, transport = make_aggregated()
     assert str(await client.resource("po")) == "v1/Pod"
     assert str(await client.resource("deployments.v1.apps")) == "apps/v1/Deployment"
@@ -214,7 +214,7 @@ async def test_two_answers_say_everything() -> None:
     assert deployments.categories == ("all",)
 
 
-async def test_a_stale_group_is_asked_for_itself() -> None:
+async def test_stale_group_is_requested_separately() -> None:
     stale = group("metrics.k8s.io", "v1beta1", freshness="Stale")
     client, transport = make_aggregated()
     transport.by_path["/apis"] = aggregated(stale, APPS)
@@ -223,7 +223,7 @@ async def test_a_stale_group_is_asked_for_itself() -> None:
     assert (await client.resources()).failed_groups == ()
 
 
-async def test_a_broken_aggregated_server_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
+async def test_broken_aggregated_server_does_not_hide_others(caplog: pytest.LogCaptureFixture) -> None:
     stale = group("metrics.k8s.io", "v1beta1", served("nodes", "NodeMetrics"), freshness="Stale")
     client, transport = make_aggregated()
     transport.by_path["/apis"] = aggregated(stale, APPS)
@@ -236,7 +236,7 @@ async def test_a_broken_aggregated_server_hides_no_other(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis"])
-async def test_one_path_may_be_legacy(path: str) -> None:
+async def test_legacy_discovery_on_one_path_is_accepted(path: str) -> None:
     client, transport = make()
     legacy = transport.by_path
     transport.by_path = {**legacy, "/api": aggregated(CORE), "/apis": aggregated(APPS), path: legacy[path]}
@@ -267,7 +267,7 @@ class Refusing(Paths):
         ),
     ],
 )
-async def test_what_cannot_be_read_is_asked_for_in_the_legacy_form(answer: HttpResponse) -> None:
+async def test_unreadable_discovery_is_requested_in_legacy_form(answer: HttpResponse) -> None:
     client = Client(ClientConfig(server="http://fake"), transport=Refusing(answer))
     assert str(await client.resource("deploy")) == "apps/v1/Deployment"
 
@@ -282,7 +282,7 @@ async def test_another_content_type_is_legacy() -> None:
 # --- Texts in verbs ---
 
 
-async def test_a_text_that_is_not_built_in_is_looked_up() -> None:
+async def test_name_of_custom_kind_is_discovered() -> None:
     client, transport = make()
     transport.by_path["/apis/apps/v1/namespaces/default/deployments/a"] = json_answer({"metadata": {"name": "a"}})
     assert (await client.get("deploy", "a")).name == "a"
@@ -301,7 +301,7 @@ def names(count: int) -> list[str]:
     return [f"g{number}.example/v1" for number in range(count)]
 
 
-async def test_sixteen_groups_are_asked_at_once() -> None:
+async def test_discovery_requests_sixteen_groups_concurrently() -> None:
     class Slow(Paths):
         under_way = most = 0
 
@@ -320,7 +320,7 @@ async def test_sixteen_groups_are_asked_at_once() -> None:
     assert asyncio.get_running_loop().time() == 2 + 3, "two lists, then 41 groups in three turns"
 
 
-async def test_an_unknown_name_is_looked_for_at_most_once_in_five_seconds() -> None:
+async def test_unknown_name_is_discovered_at_most_once_in_five_seconds() -> None:
     client, transport = make()
     await client.resource("deploy")
     for wait, asked in ((0.0, 16), (4.9, 16), (0.1, 20), (4.9, 20), (0.1, 24)):
@@ -338,7 +338,7 @@ async def test_known_resources_are_not_requested_again() -> None:
     assert len(transport.requests) == 4
 
 
-async def test_those_who_miss_a_name_together_ask_once_more() -> None:
+async def test_concurrent_lookups_of_unknown_name_share_one_discovery() -> None:
     client, transport = make()
     await client.resource("deploy")
     transport.by_path["/apis"] = groups("apps/v1", "samples.example/v1")
@@ -349,7 +349,7 @@ async def test_those_who_miss_a_name_together_ask_once_more() -> None:
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis"])
-async def test_a_server_that_accepts_no_form_is_not_asked_for_ever(path: str) -> None:
+async def test_discovery_tries_each_form_once(path: str) -> None:
     client, transport = make()
     transport.by_path[path] = text_answer("no", status=406)
     with pytest.raises(NotAcceptableError):
@@ -370,7 +370,7 @@ async def test_failed_group_is_reported_with_its_error(caplog: pytest.LogCapture
     assert (told.levelname, told.__dict__["resources"], told.__dict__["failed_groups"]) == ("DEBUG", 1, ["apps/v1"])
 
 
-async def test_what_cannot_be_read_is_named_by_its_path(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unreadable_discovery_is_logged_with_path(caplog: pytest.LogCaptureFixture) -> None:
     broken = json_answer({"items": 5}, headers=[("Content-Type", AGGREGATED)])
     client = Client(ClientConfig(server="http://fake"), transport=Refusing(broken))
     await client.resources()
@@ -380,7 +380,7 @@ async def test_what_cannot_be_read_is_named_by_its_path(caplog: pytest.LogCaptur
     ]
 
 
-async def test_a_stale_core_group_is_asked_for_at_its_own_place() -> None:
+async def test_stale_core_group_is_requested_at_its_path() -> None:
     client, transport = make_aggregated()
     transport.by_path["/api"] = aggregated(group("", "v1", freshness="Stale"))
     transport.by_path["/api/v1"] = PODS
@@ -388,7 +388,7 @@ async def test_a_stale_core_group_is_asked_for_at_its_own_place() -> None:
     assert [request.path for request in transport.requests] == ["/api", "/apis", "/api/v1"]
 
 
-async def test_a_server_with_nothing() -> None:
+async def test_server_without_resources_is_accepted() -> None:
     client, transport = make()
     transport.by_path.clear()
     assert len(await client.resources()) == 0

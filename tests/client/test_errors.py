@@ -26,7 +26,7 @@ from deltaloop.errors import (
     ],
 )
 @pytest.mark.parametrize("kind", [TransportError, RequestTimeoutError, ResponseTooLargeError, StreamEndedError])
-def test_what_is_known_about_the_fate_of_a_request(
+def test_transport_errors_have_state_of_request(
     kind: type[TransportError], given: dict[str, bool], known: tuple[bool, bool, bool]
 ) -> None:
     error = kind("words", method="PUT", path="/x", **given)
@@ -34,7 +34,7 @@ def test_what_is_known_about_the_fate_of_a_request(
     assert (str(error), error.method, error.path) == ("words", "PUT", "/x")
 
 
-def test_errors_keep_what_they_were_told() -> None:
+def test_errors_keep_their_fields() -> None:
     failed = CredentialsError("exec plugin 'x'", "is not there")
     assert (str(failed), failed.source) == ("exec plugin 'x': is not there", "exec plugin 'x'")
     late = WaitTimeoutError("words", condition="ready", last_seen="nothing")

@@ -220,7 +220,7 @@ async def test_impersonation(authority: Authority, tmp_path: Path) -> None:
 # How the server is recognized
 
 
-async def test_a_server_known_by_another_name(authority: Authority, tmp_path: Path) -> None:
+async def test_tls_server_name_is_used(authority: Authority, tmp_path: Path) -> None:
     async with serving(Server().answer, tls=authority.server_context("kubernetes.example")) as address:
         cluster = {"server": f"https://{address}", "certificate-authority-data": base64_text(authority.pem)}
         async with opened(load_kubeconfig(kubeconfig(tmp_path, cluster, {}))) as transport:
@@ -231,7 +231,7 @@ async def test_a_server_known_by_another_name(authority: Authority, tmp_path: Pa
             assert (await ask(transport))["authorization"] == ""
 
 
-async def test_a_server_that_is_not_checked(
+async def test_insecure_server_is_accepted_with_warning(
     authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(Server().answer, tls=authority.server_context("elsewhere.example")) as address:
@@ -241,7 +241,7 @@ async def test_a_server_that_is_not_checked(
     assert "insecure-skip-tls-verify" in caplog.text
 
 
-async def test_a_server_of_another_authority(authority: Authority, tmp_path: Path) -> None:
+async def test_server_of_other_authority_is_rejected(authority: Authority, tmp_path: Path) -> None:
     other = Authority(trustme.CA())
     server = Server()
     async with configured(
@@ -290,7 +290,7 @@ async def tunnelling() -> AsyncGenerator[tuple[str, list[str]], None]:
         await asyncio.sleep(0.01)
 
 
-async def test_a_proxy_of_the_kubeconfig(authority: Authority, tmp_path: Path) -> None:
+async def test_proxy_of_kubeconfig_is_used(authority: Authority, tmp_path: Path) -> None:
     async with (
         tunnelling() as (proxy, seen),
         configured(
@@ -304,7 +304,7 @@ async def test_a_proxy_of_the_kubeconfig(authority: Authority, tmp_path: Path) -
     assert "planted" not in head
 
 
-async def test_a_proxy_of_the_environment(
+async def test_proxy_of_environment_is_used(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with (
@@ -333,7 +333,7 @@ async def test_a_proxy_of_the_environment(
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-async def test_an_exec_plugin_that_gives_tokens(version: str, authority: Authority, tmp_path: Path) -> None:
+async def test_exec_plugin_with_tokens(version: str, authority: Authority, tmp_path: Path) -> None:
     plugin(tmp_path)
     plugin_says(tmp_path, version=version, token="one")
     user = exec_entry(
@@ -360,9 +360,7 @@ async def test_an_exec_plugin_that_gives_tokens(version: str, authority: Authori
     assert (tmp_path / "environment").read_text() == "planted-value get token"
 
 
-async def test_an_exec_token_that_expires_is_renewed_before_anybody_is_refused(
-    authority: Authority, tmp_path: Path
-) -> None:
+async def test_expiring_exec_token_is_renewed_before_rejection(authority: Authority, tmp_path: Path) -> None:
     plugin(tmp_path)
     server = Server()
     async with configured(tmp_path, authority, exec_entry(), server) as transport:
@@ -375,7 +373,7 @@ async def test_an_exec_token_that_expires_is_renewed_before_anybody_is_refused(
     assert server.refused == 0
 
 
-async def test_an_exec_plugin_that_gives_certificates_which_are_replaced(authority: Authority, tmp_path: Path) -> None:
+async def test_exec_plugin_with_replaced_certificates(authority: Authority, tmp_path: Path) -> None:
     plugin(tmp_path)
     first, second = authority.issue("first@example.org"), authority.issue("second@example.org")
     plugin_says(tmp_path, clientCertificateData=first[0].decode(), clientKeyData=first[1].decode(), expires_in=-1.0)
@@ -391,7 +389,7 @@ async def test_an_exec_plugin_that_gives_certificates_which_are_replaced(authori
     assert len(server.connections) == 2, "connections are kept, but never across certificates"
 
 
-async def test_an_exec_plugin_that_fails_says_so(authority: Authority, tmp_path: Path) -> None:
+async def test_failing_exec_plugin_raises_error_with_its_message(authority: Authority, tmp_path: Path) -> None:
     path = plugin(tmp_path)
     path.write_text('#!/bin/sh\necho \'{"token": "planted-out"}\'; echo log in first, planted-out >&2; exit 1\n')
     server = Server()
@@ -407,7 +405,7 @@ async def test_an_exec_plugin_that_fails_says_so(authority: Authority, tmp_path:
             await ask(transport)
 
 
-async def test_a_login_does_not_use_up_the_requests_time(authority: Authority, tmp_path: Path) -> None:
+async def test_login_time_does_not_count_for_request_timeout(authority: Authority, tmp_path: Path) -> None:
     path = plugin(tmp_path)
     path.write_text(path.read_text().replace("cat answer", "sleep 0.5; cat answer"))
     plugin_says(tmp_path, token="one")
@@ -416,7 +414,9 @@ async def test_a_login_does_not_use_up_the_requests_time(authority: Authority, t
     assert answer.status == 200
 
 
-async def test_where_a_plugin_is_found(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_plugin_is_found_by_path_and_relative_to_kubeconfig(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plugin(tmp_path)
     (tmp_path / "sub").mkdir()
     plugin_says(tmp_path, token="one")
@@ -500,7 +500,7 @@ async def pod(folder: Path, authority: Authority, server: Server, tls: ssl.SSLCo
             yield transport
 
 
-async def test_a_pod_whose_token_is_replaced(authority: Authority, tmp_path: Path) -> None:
+async def test_replaced_token_of_pod_is_used(authority: Authority, tmp_path: Path) -> None:
     server = Server()
     async with pod(tmp_path, authority, server, authority.server_context()) as transport:
         assert (await ask(transport))["authorization"] == "Bearer one"
@@ -510,7 +510,7 @@ async def test_a_pod_whose_token_is_replaced(authority: Authority, tmp_path: Pat
     assert server.refused == 1
 
 
-async def test_a_pod_whose_authority_is_replaced(authority: Authority, tmp_path: Path) -> None:
+async def test_replaced_authority_of_pod_is_used(authority: Authority, tmp_path: Path) -> None:
     """The server's certificate and the file change; a failed handshake makes the client look, and try once more."""
     other = Authority(trustme.CA())
     server = Server()
@@ -523,7 +523,7 @@ async def test_a_pod_whose_authority_is_replaced(authority: Authority, tmp_path:
     assert len(server.connections) == 1
 
 
-async def test_a_pod_whose_server_is_ahead_of_its_file(authority: Authority, tmp_path: Path) -> None:
+async def test_authority_file_that_is_replaced_after_server_is_used(authority: Authority, tmp_path: Path) -> None:
     other = Authority(trustme.CA())
     async with pod(tmp_path, authority, Server(), other.server_context()) as transport:
         with pytest.raises(TransportError, match="certificate"):
@@ -535,7 +535,7 @@ async def test_a_pod_whose_server_is_ahead_of_its_file(authority: Authority, tmp
         assert (await ask(transport))["authorization"] == "Bearer one"
 
 
-async def test_client_certificate_files_that_are_replaced(authority: Authority, tmp_path: Path) -> None:
+async def test_replaced_client_certificate_files_are_used(authority: Authority, tmp_path: Path) -> None:
     files(tmp_path, authority)
     user = {"client-certificate": "crt", "client-key": "key"}
     server = Server()

@@ -112,7 +112,7 @@ def make(transport: AnswersAll, **options: Any) -> Client:
 
 
 @pytest.mark.parametrize("verb", CALLS)
-async def test_a_time_limit_reaches_every_request(verb: str) -> None:
+async def test_timeout_applies_to_every_request(verb: str) -> None:
     transport = AnswersAll()
     await call(make(transport), verb, timeout=3.0)
     assert len(transport.requests) >= (4 if verb in NAMED_RESOURCE else 1)
@@ -120,7 +120,7 @@ async def test_a_time_limit_reaches_every_request(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", CALLS)
-async def test_without_one_it_is_that_of_the_configuration(verb: str) -> None:
+async def test_default_timeout_is_of_configuration(verb: str) -> None:
     transport = AnswersAll()
     await call(make(transport), verb)
     assert {request.timeout for request in transport.requests} == {30.0}
@@ -138,7 +138,7 @@ async def test_given_namespace_is_requested(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(set(CALLS) - OF_THE_SERVER))
-async def test_ordinary_calls_go_over_the_pool_of_the_client(verb: str) -> None:
+async def test_verbs_use_pool_of_client(verb: str) -> None:
     for pool in Pool:
         transport = AnswersAll()
         await call(make(transport).with_pool(pool), verb)
@@ -223,7 +223,7 @@ async def test_misspelt_keyword_is_rejected_before_sending(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["delete_collection", "iter_list", "list", "list_all", "watch"])
-async def test_labels_are_selected_by_text_or_by_a_selector_and_once(verb: str) -> None:
+async def test_label_selector_is_text_or_object_and_given_once(verb: str) -> None:
     parsed = LabelSelector.parse("a=b,c")
     for selector in ("a=b,c", parsed):
         transport = AnswersAll()
@@ -242,7 +242,7 @@ async def test_labels_are_selected_by_text_or_by_a_selector_and_once(verb: str) 
 
 @pytest.mark.parametrize("verb", ["apply", "patch"])
 @pytest.mark.parametrize("subresource", ["status", "ephemeralcontainers"])
-async def test_patches_of_a_subresource(verb: str, subresource: str) -> None:
+async def test_subresource_is_patched(verb: str, subresource: str) -> None:
     transport = AnswersAll()
     await call(make(transport), verb, subresource=subresource)
     assert transport.verbs()[0].path.endswith(f"/pods/x/{subresource}")

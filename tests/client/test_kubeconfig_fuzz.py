@@ -150,7 +150,9 @@ _SHOWN = frozenset({
 
 @_settings
 @given(data=st.data())
-def test_one_value_of_a_good_one_replaced_by_another(authority: Authority, data: st.DataObject) -> None:
+def test_kubeconfig_with_one_replaced_value_loads_or_raises_config_error(
+    authority: Authority, data: st.DataObject
+) -> None:
     content = full(authority)
     place = data.draw(st.sampled_from(places(content)))
     value = "gone" if _SHOWN.intersection((place[-1], *place[3:])) else _without_secret_names(data.draw(_VALUES))
@@ -160,7 +162,7 @@ def test_one_value_of_a_good_one_replaced_by_another(authority: Authority, data:
 
 
 @pytest.mark.usefixtures("temporary_files")
-def test_one_byte_of_a_good_one_replaced_by_another(authority: Authority, tmp_path: Path) -> None:
+def test_kubeconfig_with_one_replaced_byte_loads_or_raises_config_error(authority: Authority, tmp_path: Path) -> None:
     good = msgspec.json.encode(full(authority))
     chance = random.Random(7)
     path = tmp_path / "config"

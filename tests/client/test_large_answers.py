@@ -63,7 +63,7 @@ async def log(client: Client) -> object:
 
 
 @pytest.mark.parametrize("verb", [get, list_, list_all, watch, log])
-async def test_a_bomb_is_an_error_that_is_not_asked_for_again(verb: Callable[[Client], Awaitable[object]]) -> None:
+async def test_decompression_bomb_is_rejected_without_retry(verb: Callable[[Client], Awaitable[object]]) -> None:
     async with answering(bomb(4 * MIB), "gzip", most=MIB, event=MIB) as (client, asked):
         with pytest.raises(ResponseTooLargeError, match="1048576 bytes"):
             await verb(client)
@@ -86,7 +86,7 @@ async def test_answer_within_the_limit_is_complete(encoding: str) -> None:
 @pytest.mark.parametrize(
     ("body", "encoding"), [(b"{}", "gzip"), (b"{}", "br"), (gzip.compress(b"{}", mtime=0)[:-3], "gzip")]
 )
-async def test_error_names_answer_that_cannot_be_unpacked(body: bytes, encoding: str) -> None:
+async def test_error_names_response_that_cannot_be_unpacked(body: bytes, encoding: str) -> None:
     async with answering(body, encoding) as (client, _):
         with pytest.raises(TransportError, match="pods/a"):
             await client.get(kinds.POD, "a", timeout=0.5)
@@ -111,7 +111,7 @@ async def test_event_loop_runs_during_a_large_unpacking() -> None:
     assert turns > 15, "one for each piece"
 
 
-async def test_an_event_that_is_too_large_comes_after_those_before_it() -> None:
+async def test_too_large_event_raises_error_after_earlier_events() -> None:
     event = json.dumps({"type": "ADDED", "object": POD}).encode() + b"\n"
     body = event * 3 + b'{"type": "ADDED", "object": "' + b"x" * MIB
     async with answering(body, "identity", event=1000) as (client, _), client.watch(kinds.POD) as events:
@@ -121,7 +121,7 @@ async def test_an_event_that_is_too_large_comes_after_those_before_it() -> None:
         assert await events.batch() == []
 
 
-async def test_a_line_of_a_log_is_bounded_and_its_chunks_are_not() -> None:
+async def test_log_lines_are_limited_and_chunks_are_not() -> None:
     async def chunks() -> AsyncIterator[bytes]:
         yield b"short\n"
         for _ in range(10):

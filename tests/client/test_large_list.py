@@ -34,7 +34,7 @@ async def pods(request: web.Request) -> web.StreamResponse:
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.parametrize("compression", by_day([False, True], [True]))
-async def test_a_full_list_needs_its_memory_once(compression: bool) -> None:
+async def test_full_list_needs_memory_of_objects_once(compression: bool) -> None:
     async with serving(pods) as address:
         config = ClientConfig(server=f"http://{address}", compression=compression)
         async with Client(config) as client:

@@ -143,12 +143,12 @@ def test_error_names_file_and_field(content: str | bytes | dict[str, Any], argum
     assert len(message) < 400 + 2 * len(str(path))
 
 
-def test_the_good_one_is_good(tmp_path: Path) -> None:
+def test_valid_kubeconfigs_load(tmp_path: Path) -> None:
     path = tmp_path / "config"
     for content in (GOOD, plugin(), issuer(), cluster(), user(token="t", **{"as": "x"})):
         path.write_bytes(msgspec.json.encode(content))
         assert "planted" not in repr(load_kubeconfig(path))
 
 
-def test_there_are_many() -> None:
+def test_collection_has_many_malformed_kubeconfigs() -> None:
     assert len(MALFORMED) >= 30

@@ -12,7 +12,7 @@ from deltaloop.client.core.accept import list_accept, watch_accept
 from tests.client.fake_transport import FakeTransport, Stream, page, pod
 
 
-async def test_the_server_is_asked_by_the_accept_header() -> None:
+async def test_dropping_managed_fields_is_requested_in_accept_header() -> None:
     transport = FakeTransport(page(pod("a")), Stream((b"",)), page(pod("a")))
     client = Client(ClientConfig(server="http://fake"), transport=transport)
     options = ListOptions(drop_managed_fields=True)
@@ -30,7 +30,7 @@ async def test_the_server_is_asked_by_the_accept_header() -> None:
 
 
 @pytest.mark.real_time
-async def test_the_embedded_server_takes_the_question() -> None:
+async def test_embedded_server_drops_managed_fields() -> None:
     options = ServerOptions(insecure_http=True, controllers=frozenset())
     async with ApiServer(options) as server, Client(ClientConfig(server=server.url)) as client:
         made = await client.create(kinds.CONFIG_MAP, {"metadata": {"name": "a"}}, namespace="default")

@@ -27,7 +27,7 @@ def client_over(*answers: HttpResponse | Stream) -> tuple[Client, FakeTransport]
     return Client(ClientConfig(server="http://fake"), transport=transport), transport
 
 
-async def test_a_server_that_knows_no_better_sends_whole_objects_and_they_are_cut_down() -> None:
+async def test_full_objects_of_old_server_are_reduced_to_metadata() -> None:
     whole = pod("a") | {"spec": {"nodeName": "n"}}
     client, transport = client_over(page(whole, continue_="more"), Stream((b"",)))
     found = await client.list(kinds.POD, metadata_only=True)
@@ -36,7 +36,7 @@ async def test_a_server_that_knows_no_better_sends_whole_objects_and_they_are_cu
     assert transport.requests[0].headers == {"Accept": LIST}
 
 
-async def test_events_of_such_a_server_are_cut_down_too() -> None:
+async def test_events_of_old_server_are_reduced_to_metadata() -> None:
     lines: list[dict[str, Any]] = [
         {"type": "ADDED", "object": pod("a") | {"spec": {}}},
         {"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": {"resourceVersion": "9"}, "spec": {}}},
@@ -49,7 +49,7 @@ async def test_events_of_such_a_server_are_cut_down_too() -> None:
     assert transport.requests[0].headers == {"Accept": WATCH}
 
 
-async def test_without_being_asked_for_it_nothing_changes() -> None:
+async def test_without_metadata_only_objects_are_unchanged() -> None:
     client, transport = client_over(page(pod("a") | {"spec": {}}), Stream((b"",)))
     assert [set(obj) for obj in await client.list(kinds.POD)] == [KEYS | {"spec"}]
     async with client.watch(kinds.POD):
@@ -57,7 +57,7 @@ async def test_without_being_asked_for_it_nothing_changes() -> None:
     assert [request.headers["Accept"] for request in transport.requests] == ["application/json"] * 2
 
 
-async def test_a_class_does_not_matter_and_bad_items_are_named() -> None:
+async def test_metadata_only_ignores_model_and_names_invalid_items() -> None:
     typed = ResourceType[dict[str, object]]("", "v1", "Pod", "pods", model=dict[str, object])
     client, _ = client_over(page(pod("a") | {"spec": {}}, {"metadata": 7}))
     with pytest.raises(UnreadableItemsError, match="item 1 of a list") as caught:
@@ -66,7 +66,7 @@ async def test_a_class_does_not_matter_and_bad_items_are_named() -> None:
 
 
 @pytest.mark.real_time
-async def test_the_embedded_server_sends_metadata_and_nothing_else() -> None:
+async def test_embedded_server_sends_only_metadata() -> None:
     options = ServerOptions(insecure_http=True, controllers=frozenset())
     async with api_server(options) as server, Client(ClientConfig(server=server.url)) as client:
         config_map: dict[str, Any] = {"metadata": {"name": "a", "labels": {"x": "y"}}, "data": {"k": "v" * 1000}}

@@ -202,7 +202,7 @@ class Counting(FakeTransport):
 
 
 @pytest.mark.parametrize("kind", [Widget, CONSTANT, "widgets"])
-async def test_path_that_stays_away_does_not_become_a_load(kind: Any) -> None:
+async def test_discovery_for_missing_path_is_limited(kind: Any) -> None:
     transport = Counting()
     client = Client(ClientConfig(server="http://fake"), transport=transport)
     for _ in range(20):
@@ -214,14 +214,14 @@ async def test_path_that_stays_away_does_not_become_a_load(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("details", [{"name": "a"}, {"name": "a", "group": "example.com", "kind": "widgets"}])
-async def test_missing_object_is_no_reason_for_discovery(details: dict[str, str]) -> None:
+async def test_missing_object_does_not_cause_discovery(details: dict[str, str]) -> None:
     status = {"kind": "Status", "code": 404, "reason": "NotFound", "details": details}
     client = Client(ClientConfig(server="http://fake"), transport=FakeTransport(json_answer(status, status=404)))
     with pytest.raises(NotFoundError):
         await client.get(Widget, "a")
 
 
-async def test_built_in_kind_is_no_reason_for_discovery() -> None:
+async def test_missing_path_of_built_in_kind_does_not_cause_discovery() -> None:
     transport = FakeTransport(text_answer("404 page not found", status=404))
     with pytest.raises(NotFoundError):
         await Client(ClientConfig(server="http://fake"), transport=transport).get(kinds.POD, "a")

@@ -32,7 +32,7 @@ def test_write_options() -> None:
 
 
 @pytest.mark.parametrize("manager", ["x" * 129, "a\nb"])
-def test_field_managers_that_no_server_accepts(manager: str) -> None:
+def test_invalid_field_managers_are_rejected(manager: str) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="WriteOptions.field_manager")):
         WriteOptions(field_manager=manager)
     with pytest.raises(InvalidArgumentError, check=having(argument="ClientOptions.field_manager")):
@@ -79,7 +79,7 @@ def test_log_options() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"since_seconds": 0}, {"tail_lines": -1}, {"limit_bytes": 0}, {"since_seconds": 1, "since_time": "x"}]
 )
-def test_log_options_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
+def test_contradictory_log_options_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument=f"LogOptions.{next(iter(wrong))}")):
         LogOptions(**wrong)
 
@@ -192,13 +192,13 @@ def test_defaults_match_the_documentation(options: Any, documented: dict[str, An
         (ClientConfig, {"server": b"https://h"}, "ClientConfig.server"),
     ],
 )
-def test_options_of_a_wrong_type_are_refused_by_name(make: Any, wrong: dict[str, Any], message: str) -> None:
+def test_options_of_wrong_type_are_rejected_by_name(make: Any, wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionTypeError, check=having(option=message)):
         make(**wrong)
 
 
 @pytest.mark.parametrize("options", [LogOptions(since_seconds=1), LogOptions(limit_bytes=1), LogOptions(tail_lines=0)])
-def test_the_least_that_log_options_take(options: LogOptions) -> None:
+def test_log_options_accept_smallest_values(options: LogOptions) -> None:
     assert set(options.to_query().values()) <= {"0", "1"}
 
 
@@ -211,12 +211,12 @@ def test_the_least_that_log_options_take(options: LogOptions) -> None:
         ({"since_seconds": 1, "since_time": "x"}, "LogOptions.since_seconds"),
     ],
 )
-def test_what_log_options_say_when_they_refuse(wrong: dict[str, Any], message: str) -> None:
+def test_errors_of_log_options_name_argument(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument=message)):
         LogOptions(**wrong)
 
 
-def test_the_longest_field_manager() -> None:
+def test_field_manager_has_maximum_length() -> None:
     longest = "x" * 128
     assert WriteOptions(field_manager=longest).field_manager == ClientOptions(field_manager=longest).field_manager
     with pytest.raises(InvalidArgumentError, check=having(argument="WriteOptions.field_manager")):
@@ -243,7 +243,7 @@ def test_only_preconditions_that_are_given_are_sent(options: DeleteOptions, prec
     assert options.to_dict() == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
 
 
-def test_a_grace_period_of_nothing_is_sent() -> None:
+def test_zero_grace_period_is_sent() -> None:
     assert DeleteOptions(grace_period_seconds=0).to_dict()["gracePeriodSeconds"] == 0
 
 

@@ -62,7 +62,7 @@ async def outcomes(client: Client) -> list[BaseException]:
 
 @pytest.mark.real_time
 @pytest.mark.usefixtures("temporary_files")
-async def test_planted_values_never_come_out(
+async def test_secrets_are_never_in_logs_and_errors(
     authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -27,7 +27,7 @@ def public(cls: type) -> set[str]:
 COMMON = public(Client) & public(ReconcileClient) & public(blocking.Client)
 
 
-def test_the_page_lists_members_that_not_every_client_has() -> None:
+def test_documentation_lists_members_of_single_clients() -> None:
     table = PAGE.partition("## Differences between the clients\n\n")[2].partition("\n\n")[0]
     header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     assert header == ["Member", "Client"]
@@ -48,7 +48,7 @@ def test_common_members_have_one_signature_and_docstring(name: str) -> None:
     assert len({str(inspect.signature(getattr(cls, name))) for cls in CLIENTS.values()}) == 1
 
 
-def test_the_page_names_every_verb() -> None:
+def test_documentation_names_every_verb() -> None:
     verbs = COMMON - {"namespace"}
     assert {name for name in verbs if not re.search(rf"^\|.*`{name}\(|^\|.*`{name}`", PAGE, re.MULTILINE)} == set()
     assert len(verbs) >= 24

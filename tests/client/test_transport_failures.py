@@ -44,7 +44,7 @@ async def failure(config: ClientConfig, request: HttpRequest = GET) -> Transport
         await transport.close()
 
 
-async def test_a_failed_connection_has_the_systems_error_as_its_cause() -> None:
+async def test_failed_connection_has_system_error_as_cause() -> None:
     error = await failure(ClientConfig(server=f"http://127.0.0.1:{free_port()}"))
     assert isinstance(error.__cause__, ConnectionRefusedError)
     assert error.__suppress_context__
@@ -54,11 +54,11 @@ async def test_a_failed_connection_has_the_systems_error_as_its_cause() -> None:
 @pytest.mark.parametrize(
     ("server", "address"), [("http://nowhere.invalid", ":80"), ("https://nowhere.invalid", ":443")]
 )
-async def test_the_usual_ports_are_named(server: str, address: str) -> None:
+async def test_error_names_default_port(server: str, address: str) -> None:
     assert f"nowhere.invalid{address}" in str(await failure(ClientConfig(server=server)))
 
 
-async def test_a_timeout_says_after_how_long_and_of_what() -> None:
+async def test_timeout_error_names_duration_and_request() -> None:
     async def slow(request: web.Request) -> web.Response:
         await asyncio.sleep(30 if request.path == "/slow" else 0)
         return web.Response(text="ok")
@@ -85,7 +85,7 @@ async def test_a_timeout_says_after_how_long_and_of_what() -> None:
         await transport.close()
 
 
-async def test_after_close_the_request_is_named() -> None:
+async def test_request_after_close_is_named_in_error() -> None:
     transport = HttpTransport(ClientConfig(server="http://127.0.0.1:1"))
     await transport.close()
     with pytest.raises(TransportError, check=having(sent=False)) as caught:
@@ -98,7 +98,7 @@ async def test_after_close_the_request_is_named() -> None:
 
 
 @pytest.mark.parametrize("timeout", [None, math.inf])
-async def test_without_a_time_limit(timeout: float | None) -> None:
+async def test_request_without_timeout_completes(timeout: float | None) -> None:
     async def script(_: int, writer: asyncio.StreamWriter) -> None:
         writer.write(OK)
 
@@ -111,7 +111,7 @@ async def test_without_a_time_limit(timeout: float | None) -> None:
         await transport.close()
 
 
-async def test_the_time_limit_of_a_stream_is_for_opening_it() -> None:
+async def test_timeout_of_stream_applies_to_opening() -> None:
     go_on = asyncio.Event()
 
     async def script(number: int, writer: asyncio.StreamWriter) -> None:
@@ -132,7 +132,7 @@ async def test_the_time_limit_of_a_stream_is_for_opening_it() -> None:
         await transport.close()
 
 
-async def test_a_request_that_is_given_up_in_its_body_closes_its_connection() -> None:
+async def test_request_canceled_during_body_closes_connection() -> None:
     begun, gone = asyncio.Event(), asyncio.Event()
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -218,7 +218,7 @@ class Gate:
 @pytest.mark.parametrize(
     "second", [CredentialsError("issuer", "planted nothing"), TimeoutError("the login's own"), None, bearer("new")]
 )
-async def test_what_becomes_of_a_401(
+async def test_unauthorized_response_renews_credential_once(
     second: Credential | Exception | None, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "deltaloop.client")
@@ -272,7 +272,7 @@ async def test_error_of_credentials_is_raised_before_sending(error: Exception, a
     assert gate.peers == []
 
 
-async def test_a_login_that_takes_longer_than_the_request_may_leaves_it_its_time(authority: Authority) -> None:
+async def test_long_login_leaves_full_request_timeout(authority: Authority) -> None:
     class Slow(Scripted):
         async def renew(self, rejected: Credential) -> Credential | None:
             await asyncio.sleep(0.55)
@@ -326,7 +326,7 @@ async def test_each_kind_of_call_has_connections_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_a_read_on_a_dead_connection_is_sent_once_more_and_not_for_ever(method: str) -> None:
+async def test_read_on_dead_connection_is_retried_once(method: str) -> None:
     served: list[int] = []
 
     async def die_from_the_second_on(number: int, writer: asyncio.StreamWriter) -> None:
@@ -346,7 +346,7 @@ async def test_a_read_on_a_dead_connection_is_sent_once_more_and_not_for_ever(me
     assert len(served) == 3
 
 
-async def test_what_is_too_large_is_not_asked_for_again_on_another_connection() -> None:
+async def test_too_large_response_is_not_retried() -> None:
     """The answer broke off in its body, which is no sign of a connection that was dead."""
     served: list[int] = []
 
@@ -390,7 +390,7 @@ async def test_requests_have_no_unexpected_headers(monkeypatch: pytest.MonkeyPat
         assert not {"cookie", "authorization"} & set(headers)
 
 
-async def test_the_certificate_of_a_proxy_is_checked(authority: Authority) -> None:
+async def test_certificate_of_proxy_is_verified(authority: Authority) -> None:
     async with serving(Gate("x").serve, tls=authority.server_context()) as address:
         config = ClientConfig(server="http://far.example", proxy_url=f"https://{address}")
         error = await failure(config)
@@ -399,7 +399,7 @@ async def test_the_certificate_of_a_proxy_is_checked(authority: Authority) -> No
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_client_certificate_that_was_refused_is_looked_at_before_the_next_request(
+async def test_rejected_client_certificate_files_are_checked_before_next_request(
     method: str, authority: Authority, tmp_path: Path
 ) -> None:
     """With TLS 1.3 the refusal comes after the handshake, as a cut."""
@@ -419,7 +419,7 @@ async def test_a_client_certificate_that_was_refused_is_looked_at_before_the_nex
         await transport.close()
 
 
-async def test_a_failure_that_is_not_for_tlss_sake_reads_no_certificates_again(
+async def test_other_failures_than_tls_do_not_reload_certificates(
     authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "deltaloop.client")
@@ -434,7 +434,7 @@ async def test_a_failure_that_is_not_for_tlss_sake_reads_no_certificates_again(
     assert logged(caplog) == []
 
 
-async def test_large_bodies_go_in_pieces() -> None:
+async def test_large_request_bodies_are_sent_in_pieces() -> None:
     async def size(request: web.Request) -> web.Response:
         return web.Response(text=f"{len(await request.read())} {request.headers.get('Content-Length')}")
 
@@ -446,7 +446,7 @@ async def test_large_bodies_go_in_pieces() -> None:
         await transport.close()
 
 
-async def test_a_path_goes_as_it_was_quoted() -> None:
+async def test_path_is_sent_as_quoted() -> None:
     async def path(request: web.Request) -> web.Response:
         return web.Response(text=request.raw_path)
 
@@ -463,7 +463,7 @@ async def test_a_path_goes_as_it_was_quoted() -> None:
 NUMBERS = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
-async def test_a_peer_that_is_gone_is_noticed_within_a_minute() -> None:
+async def test_keepalive_finds_dead_peer_within_minute() -> None:
     with make_socket(socket.AF_INET, socket.SOCK_STREAM, 0) as made:
         assert made.family is socket.AF_INET
         assert made.type is socket.SOCK_STREAM
@@ -476,7 +476,7 @@ async def test_a_peer_that_is_gone_is_noticed_within_a_minute() -> None:
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_KEEPIDLE"), reason="needs TCP_KEEPIDLE, to call it otherwise")
-async def test_a_system_that_calls_it_otherwise_or_lacks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_keepalive_settings_on_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     idle = socket.TCP_KEEPIDLE
     for name in NUMBERS:
         monkeypatch.delattr(socket, name, raising=False)

@@ -159,9 +159,7 @@ def now() -> float:
 @cuts
 @pytest.mark.parametrize("at", [0, 10, 100])
 @reads
-async def test_a_read_whose_answer_is_cut_is_sent_again_a_second_later(
-    verb: str, at: int, cut: type[Cut | Reset]
-) -> None:
+async def test_read_with_cut_response_is_retried_after_second(verb: str, at: int, cut: type[Cut | Reset]) -> None:
     async with world() as here:
         here.relay.plan(cut(after_bytes=at) if at else cut(direction=Direction.TO_SERVER, after_bytes=100))
         await here.do(verb)
@@ -173,7 +171,7 @@ async def test_a_read_whose_answer_is_cut_is_sent_again_a_second_later(
 @cuts
 @pytest.mark.parametrize("at", [1, 10, 100])
 @writes
-async def test_a_write_whose_answer_is_cut_is_never_sent_again(verb: str, at: int, cut: type[Cut | Reset]) -> None:
+async def test_write_with_cut_response_is_not_retried(verb: str, at: int, cut: type[Cut | Reset]) -> None:
     async with world() as here:
         here.relay.plan(cut(after_bytes=at), connections=None)
         with pytest.raises(TransportError) as caught:
@@ -187,7 +185,7 @@ async def test_a_write_whose_answer_is_cut_is_never_sent_again(verb: str, at: in
 
 @cuts
 @pytest.mark.parametrize("verb", list(STREAMS))
-async def test_a_stream_that_is_cut_ends_with_an_error_and_is_not_repeated(verb: str, cut: type[Cut | Reset]) -> None:
+async def test_cut_stream_raises_error_without_retry(verb: str, cut: type[Cut | Reset]) -> None:
     async with world() as here:
         here.relay.plan(cut(after_bytes=250), connections=None)
         with pytest.raises(TransportError):
@@ -196,7 +194,7 @@ async def test_a_stream_that_is_cut_ends_with_an_error_and_is_not_repeated(verb:
 
 
 @reads
-async def test_a_read_is_given_up_when_its_time_is_over(verb: str) -> None:
+async def test_read_is_retried_until_timeout(verb: str) -> None:
     async with world() as here:
         here.relay.plan(Cut(after_bytes=10), connections=None)
         with pytest.raises(TransportError):
@@ -209,7 +207,7 @@ async def test_a_read_is_given_up_when_its_time_is_over(verb: str) -> None:
 
 
 @writes
-async def test_a_write_that_is_cut_on_its_way_is_not_sent_twice(verb: str) -> None:
+async def test_write_with_cut_request_is_not_retried(verb: str) -> None:
     async with world() as here:
         here.relay.plan(Cut(direction=Direction.TO_SERVER, after_bytes=60))
         with pytest.raises(TransportError) as caught:
@@ -236,7 +234,7 @@ async def test_closed_kept_connection_is_replaced_without_an_error(verb: str) ->
 
 
 @reads
-async def test_a_read_on_a_kept_connection_that_dies_under_it_is_sent_again_at_once(verb: str) -> None:
+async def test_read_on_broken_kept_connection_is_retried_immediately(verb: str) -> None:
     async with world() as here:
         await here.do(verb)
         here.relay.inject(Cut(direction=Direction.TO_SERVER, after_bytes=10))
@@ -247,7 +245,7 @@ async def test_a_read_on_a_kept_connection_that_dies_under_it_is_sent_again_at_o
 
 
 @writes
-async def test_a_write_on_a_kept_connection_that_dies_under_it_is_not_sent_again(verb: str) -> None:
+async def test_write_on_broken_kept_connection_is_not_retried(verb: str) -> None:
     async with world() as here:
         await here.do(verb)
         here.relay.inject(Cut(after_bytes=1))
@@ -261,7 +259,7 @@ async def test_a_write_on_a_kept_connection_that_dies_under_it_is_not_sent_again
 
 
 @all_verbs
-async def test_a_refused_connection_is_said_at_once(verb: str) -> None:
+async def test_refused_connection_fails_immediately(verb: str) -> None:
     async with world() as here:
         here.relay.refuse()
         with pytest.raises(TransportError) as caught:
@@ -289,7 +287,7 @@ async def test_silent_server_ends_at_the_timeout_without_retry(verb: str, fault:
 
 
 @all_verbs
-async def test_silence_in_the_other_direction_too(verb: str) -> None:
+async def test_request_to_stalled_server_times_out(verb: str) -> None:
     async with world() as here:
         here.relay.plan(Stall(direction=Direction.TO_SERVER), connections=None)
         with pytest.raises(RequestTimeoutError):
@@ -298,7 +296,7 @@ async def test_silence_in_the_other_direction_too(verb: str) -> None:
 
 
 @all_verbs
-async def test_after_silence_the_next_call_works(verb: str) -> None:
+async def test_call_after_timeout_succeeds(verb: str) -> None:
     async with world() as here:
         here.relay.plan(HalfOpen())
         with pytest.raises(RequestTimeoutError):
@@ -309,7 +307,7 @@ async def test_after_silence_the_next_call_works(verb: str) -> None:
 
 
 @writes
-async def test_a_cancelled_write_is_not_sent_again(verb: str) -> None:
+async def test_canceled_write_is_not_retried(verb: str) -> None:
     async with world() as here:
         here.relay.plan(Stall(), connections=1)
         task = asyncio.create_task(here.do(verb))
@@ -325,7 +323,7 @@ async def test_a_cancelled_write_is_not_sent_again(verb: str) -> None:
 
 
 @all_verbs
-async def test_slow_and_late_is_no_fault(verb: str) -> None:
+async def test_slow_response_is_not_error(verb: str) -> None:
     async with world() as here:
         here.relay.plan(Delay(seconds=2.0), Delay(seconds=1.0, direction=Direction.TO_SERVER))
         here.relay.plan(Throttle(bytes_per_second=200))
@@ -335,7 +333,7 @@ async def test_slow_and_late_is_no_fault(verb: str) -> None:
 
 
 @all_verbs
-async def test_a_throttled_answer_arrives_whole(verb: str) -> None:
+async def test_throttled_response_is_complete(verb: str) -> None:
     async with world() as here:
         here.relay.plan(Throttle(bytes_per_second=100))
         await here.do(verb)
@@ -344,7 +342,7 @@ async def test_a_throttled_answer_arrives_whole(verb: str) -> None:
 
 
 @writes
-async def test_a_write_with_a_broken_answer_is_not_sent_again(verb: str) -> None:
+async def test_write_with_corrupt_response_is_not_retried(verb: str) -> None:
     async with world() as here:
         # The status line: no HTTP any more.
         here.relay.plan(Corrupt(after_bytes=0, count=8, mask=0x80), connections=None)
@@ -355,7 +353,7 @@ async def test_a_write_with_a_broken_answer_is_not_sent_again(verb: str) -> None
 
 
 @pytest.mark.parametrize("verb", ["get", "create", "update", "update_status", "patch"])
-async def test_an_answer_with_a_broken_body_is_malformed_and_not_sent_again(verb: str) -> None:
+async def test_corrupt_body_raises_error_without_retry(verb: str) -> None:
     async with world() as here:
         await here.do(verb)
         size = here.relay.connections[0].passed(Direction.TO_CLIENT)
@@ -369,7 +367,7 @@ async def test_an_answer_with_a_broken_body_is_malformed_and_not_sent_again(verb
 # Discovery
 
 
-async def test_discovery_under_cuts_asks_again_and_finds() -> None:
+async def test_discovery_is_retried_after_cut_connection() -> None:
     async with world() as here:
         here.relay.plan(Cut(after_bytes=10))
         found = await here.client.resource("configmaps")
@@ -377,7 +375,7 @@ async def test_discovery_under_cuts_asks_again_and_finds() -> None:
         assert set(here.counting.asked) == {"GET"}
 
 
-async def test_discovery_under_silence_ends_at_the_time_limit() -> None:
+async def test_discovery_with_silent_server_times_out() -> None:
     async with world() as here:
         here.relay.plan(Stall(), connections=None)
         with pytest.raises(RequestTimeoutError):
@@ -401,7 +399,7 @@ class Appearing(Counting):
 
 @cuts
 @pytest.mark.parametrize("at", [0, 10, 100])
-async def test_a_wait_goes_on_over_connections_that_are_cut(at: int, cut: type[Cut | Reset]) -> None:
+async def test_wait_continues_after_cut_connections(at: int, cut: type[Cut | Reset]) -> None:
     appearing = Appearing()
     async with (
         serving(appearing.handle) as address,

@@ -35,7 +35,7 @@ async def test_conditions_are_met_in_turn() -> None:
     assert transport.open_streams == 0
 
 
-async def test_one_of_several_that_is_never_met_is_named() -> None:
+async def test_unmet_condition_of_several_is_named_in_error() -> None:
     client, _ = client_over(
         Stream((line("ADDED", in_phase("Pending", version="2")),)),
         Stream((line("ADDED", in_phase("Pending", version="2")), Pause(100.0))),
@@ -63,7 +63,7 @@ class CannotJudge:
         return "anything"
 
 
-async def test_what_a_condition_raises_ends_the_wait() -> None:
+async def test_error_of_condition_ends_wait() -> None:
     client, transport = client_over(Stream((line("ADDED", in_phase("Pending")), Pause(100.0))))
     with pytest.raises(LookupError, match="no idea"):
         await client.wait_for(kinds.POD, "a", CannotJudge())

@@ -140,13 +140,13 @@ async def call(client: Client, verb: str) -> None:
             pass
 
 
-def test_every_public_verb_is_tried_here() -> None:
+def test_all_public_verbs_are_covered() -> None:
     verbs = {name for name in dir(Client) if not name.startswith(("_", "with_"))} - NO_VERBS
     assert verbs == set(CALLS), "a new verb: add how it is called; whether it writes shows by what it sends"
 
 
 @pytest.mark.parametrize("verb", CALLS)
-async def test_a_verb_that_writes_is_refused_and_one_that_reads_is_not(verb: str) -> None:
+async def test_write_check_applies_to_writing_verbs_only(verb: str) -> None:
     free = AnswersAll()
     await call(make(free), verb)
     assert free.methods, f"{verb} sent nothing: nothing is shown"
@@ -163,7 +163,7 @@ async def test_a_verb_that_writes_is_refused_and_one_that_reads_is_not(verb: str
         assert checked.methods == free.methods
 
 
-async def test_the_client_that_it_was_made_of_is_not_checked() -> None:
+async def test_original_client_is_not_checked() -> None:
     transport = AnswersAll()
     client = make(transport)
     client.with_write_check(refuse)
@@ -179,7 +179,7 @@ def allow(_: str) -> None:
     ("view", "argument"),
     [("with_pool", "requests"), ("with_warnings", None), ("with_field_manager", "me"), ("with_write_check", allow)],
 )
-async def test_a_check_stays_with_every_view(view: str, argument: Any) -> None:
+async def test_write_check_applies_to_views(view: str, argument: Any) -> None:
     transport = AnswersAll()
     client = getattr(make(transport).with_write_check(refuse), view)(argument)
     with pytest.raises(RefusedError):

@@ -10,7 +10,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -75,7 +75,8 @@ def plan(
     try:
         if output not in ("text", "json"):
             raise PlanError(f"--output must be text or json, got {output!r}.")
-        result = _made(target, source, against, server_dry_run, namespace or None, kubeconfig, context)
+        with redirect_stdout(sys.stderr):  # prints of the program must not damage the output
+            result = _made(target, source, against, server_dry_run, namespace or None, kubeconfig, context)
     except DeltaloopError as error:
         # Exit code 2 means changes, so errors must not use the code of other commands.
         typer.echo(f"error: {indented('; '.join([str(error), *notes_of(error)]))}", err=True)

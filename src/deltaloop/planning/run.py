@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, final
@@ -26,9 +26,9 @@ from deltaloop.apiserver.embedding import RestoredState, StoredObjects, StoreSta
 from deltaloop.client import Client
 from deltaloop.client.connecting import load_config
 from deltaloop.client.core.wait_conditions import established
-from deltaloop.planning.changes import Changes, SecretValues
+from deltaloop.planning.changes import Changes, SecretValues, Tables
 from deltaloop.planning.core.result import Numbers, Plan, PlanProblem
-from deltaloop.planning.network import denied_network
+from deltaloop.planning.network import DeniedAttempt, denied_network
 from deltaloop.planning.program import ModelledCluster, PlannedProgram
 from deltaloop.planning.reading import WEBHOOKS, PlanError, kinds_to_read
 from deltaloop.planning.recording import FirstWrite, RecordingTransport
@@ -269,29 +269,13 @@ class _Run:
                 rested_at = self.time()
                 await cluster.stop()
                 await program.stop()
-        changes = Changes(stored, before, recorded.notes, self._defined)
-        secrets = SecretValues(before, stored.tables())
-        problems += found
+        problems += [*found, *_rejected_and_denied(recorded, attempts)]
+        told = {each.subject for each in problems if each.reason in ("rejected", "hot-loop")}
         problems += [
-            PlanProblem(reason="rejected", subject=each.subject, message=f"{each.write}: {each.message}")
-            for each in recorded.rejections.values()
-        ]
-        problems += [
-            PlanProblem(
-                reason="network",
-                subject=attempt.target,
-                message=f"denied {count} times. Declare a stub for the lifespan that connects.",
-                place=attempt.place,
-            )
-            for attempt, count in attempts.items()
-        ]
-        problems += [
-            PlanProblem(reason="failed", subject=" ".join(place), message=failure.message, place=failure.place)
+            PlanProblem(reason="failed", subject=subject, message=failure.message, place=failure.place)
             for place, failure in program.failures.items()
-            if not any(each.reason in ("rejected", "hot-loop") and each.subject == " ".join(place) for each in problems)
+            if (subject := " ".join(place)) not in told
         ]
-        own_changes = changes.all()
-        asked = webhooks_not_asked(self._snapshot.webhooks, own_changes, stored, own_paths(version.webhooks))
         numbers = Numbers(
             objects=self._snapshot.count,
             reconciles=program.reconciles,
@@ -300,18 +284,31 @@ class _Run:
             events=program.events,
             seconds=round(rested_at, 3),
         )
-        plan = Plan(
-            changes=tuple(own_changes),
-            restarts=tuple(changes.restarts()),
-            problems=tuple(msgspec.structs.replace(each, message=secrets.hide(each.message)) for each in problems),
-            webhooks_not_asked=tuple(asked),
-            numbers=numbers,
-        )
+        changes = Changes(stored, before, recorded.notes, self._defined)
         return PlanOutcome(
-            plan=secrets.hidden(plan),
+            plan=self._plan(stored, before, changes, problems, numbers),
             first_writes=recorded.first,
             changed=changes.objects() if self._keeps_objects else {},
         )
+
+    def _plan(
+        self,
+        stored: StoredObjects,
+        before: Tables,
+        changes: Changes,
+        problems: Sequence[PlanProblem],
+        numbers: Numbers,
+    ) -> Plan:
+        secrets, found = SecretValues(before, stored.tables()), changes.all()
+        own = own_paths(self._version.webhooks)
+        plan = Plan(
+            changes=tuple(found),
+            restarts=tuple(changes.restarts()),
+            problems=tuple(msgspec.structs.replace(each, message=secrets.hide(each.message)) for each in problems),
+            webhooks_not_asked=tuple(webhooks_not_asked(self._snapshot.webhooks, found, stored, own)),
+            numbers=numbers,
+        )
+        return secrets.hidden(plan)
 
     async def _define(self, admin: Client, stored: StoredObjects) -> list[PlanProblem]:
         """Apply the CRDs of the version before the program starts, and return the stored objects that they reject."""
@@ -359,3 +356,11 @@ def _upgraded(current: Resource, definition: Mapping[str, Any]) -> dict[str, Any
     if "conversion" not in spec and "conversion" in fields["spec"]:
         spec["conversion"] = fields["spec"]["conversion"]
     return {**fields, "spec": spec}
+
+
+def _rejected_and_denied(recorded: RecordingTransport, attempts: Mapping[DeniedAttempt, int]) -> Iterator[PlanProblem]:
+    for each in recorded.rejections.values():
+        yield PlanProblem(reason="rejected", subject=each.subject, message=f"{each.write}: {each.message}")
+    for attempt, count in attempts.items():
+        message = f"denied {count} times. Declare a stub for the lifespan that connects."
+        yield PlanProblem(reason="network", subject=attempt.target, message=message, place=attempt.place)

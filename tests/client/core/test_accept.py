@@ -21,7 +21,7 @@ WATCH = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
         (True, True, ["{form};" + DROP, "{form}", f"{PLAIN};{DROP}", PLAIN]),
     ],
 )
-def test_each_form_is_named_once(metadata_only: bool, drop: bool, wanted: list[str]) -> None:
+def test_accept_header_names_each_form_once(metadata_only: bool, drop: bool, wanted: list[str]) -> None:
     for accept, form in ((list_accept, LIST), (watch_accept, WATCH)):
         asked = accept(metadata_only=metadata_only, drop_managed_fields=drop)
         assert asked.split(",") == [each.format(form=form) for each in wanted]

@@ -23,7 +23,7 @@ def resource(plural: str, kind: str | None, **more: Any) -> dict[str, Any]:
     return {"resource": plural, "responseKind": None if kind is None else {"kind": kind}, **more}
 
 
-def test_groups_versions_and_resources_in_the_servers_order() -> None:
+def test_discovery_keeps_order_of_server() -> None:
     apps = {
         "metadata": {"name": "apps", "creationTimestamp": None},
         "versions": [
@@ -39,7 +39,7 @@ def test_groups_versions_and_resources_in_the_servers_order() -> None:
     ]
 
 
-def test_what_is_said_of_a_resource() -> None:
+def test_fields_of_discovered_resource_are_read() -> None:
     entry = resource(
         "pods",
         "Pod",
@@ -62,14 +62,14 @@ def test_what_is_said_of_a_resource() -> None:
     )
 
 
-def test_entries_without_a_kind_of_their_own_are_passed_over() -> None:
+def test_discovery_entries_without_kind_are_skipped() -> None:
     entries = [resource("only-below", None), resource("odd", ""), resource("a/b", "B"), resource("nodes", "Node")]
     found = decode({"metadata": {"name": "g"}, "versions": [{"version": "v1", "resources": entries}]})
     assert found == [("g/v1", ["g/v1/Node"], False)]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"items":{}}', b'{"items":[{"versions":[{}]}]}', b"\xff"])
-def test_what_is_no_such_document(body: bytes) -> None:
+def test_invalid_discovery_document_raises_error(body: bytes) -> None:
     with pytest.raises(MalformedObjectError, match="/apis"):
         decode_aggregated("/apis", body)
 
@@ -86,5 +86,5 @@ def test_what_is_no_such_document(body: bytes) -> None:
         ("text/html;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", False),
     ],
 )
-def test_the_content_type_decides(content_type: str, expected: bool) -> None:
+def test_aggregated_discovery_is_recognized_by_content_type(content_type: str, expected: bool) -> None:
     assert is_aggregated(content_type) is expected

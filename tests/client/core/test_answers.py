@@ -21,19 +21,19 @@ def error(status: int, body: bytes = b"", retry_after: str = "") -> ApiError:
     return error_from_answer(status, body, method="GET", path="/api/v1/pods", retry_after=retry_after)
 
 
-def test_a_status_becomes_its_error() -> None:
+def test_status_is_converted_to_its_error() -> None:
     found = error(410, Status(code=410, reason="Expired", message="too old").to_json())
     assert type(found) is ExpiredError
     assert str(found) == "too old"
 
 
-def test_a_status_without_code_takes_that_of_the_answer() -> None:
+def test_status_without_code_uses_http_code() -> None:
     found = error(409, b'{"kind":"Status","status":"Failure","message":"no"}')
     assert type(found) is ConflictError
     assert found.status.code == 409
 
 
-def test_the_text_of_an_unknown_path() -> None:
+def test_error_text_for_unknown_path() -> None:
     found = error(404, b"404 page not found\n")
     assert type(found) is NotFoundError
     assert str(found) == (
@@ -42,7 +42,7 @@ def test_the_text_of_an_unknown_path() -> None:
     )
 
 
-def test_flow_control_answers_with_a_text() -> None:
+def test_plain_text_of_flow_control_is_too_many_requests() -> None:
     found = error(429, b"Too many requests, please try again later.\n", "1")
     assert type(found) is TooManyRequestsError
     assert found.retry_after == 1.0
@@ -50,11 +50,11 @@ def test_flow_control_answers_with_a_text() -> None:
 
 
 @pytest.mark.parametrize("header", ["", "Fri, 31 Dec 1999 23:59:59 GMT", "-1", "1.5", "²", "9" * 19, "9" * 400])
-def test_a_retry_after_that_is_no_number_is_passed_over(header: str) -> None:
+def test_invalid_retry_after_is_ignored(header: str) -> None:
     assert error(503, b"", header).retry_after is None
 
 
-def test_of_html_only_the_title_is_shown() -> None:
+def test_error_shows_only_title_of_html() -> None:
     page = (
         b"<!doctype html><html><head><title>502\n Bad <b>Gateway</b></title></head><body>session=s3cret</body></html>"
     )
@@ -65,7 +65,7 @@ def test_of_html_only_the_title_is_shown() -> None:
     assert type(error(503, b"<html>")) is ServiceUnavailableError
 
 
-def test_a_text_is_short_and_redacted() -> None:
+def test_error_text_is_shortened_and_redacted() -> None:
     found = error(500, b"token=s3cret-s3cret " + b"x" * 5000)
     assert type(found) is InternalServerError
     assert "s3cret" not in str(found)
@@ -75,18 +75,18 @@ def test_a_text_is_short_and_redacted() -> None:
 @pytest.mark.parametrize(
     ("status", "expected"), [(400, BadRequestError), (401, UnauthorizedError), (418, ApiError), (302, ApiError)]
 )
-def test_an_empty_answer(status: int, expected: type[ApiError]) -> None:
+def test_empty_error_response_has_error_of_its_code(status: int, expected: type[ApiError]) -> None:
     found = error(status)
     assert type(found) is expected
     assert found.status.code == status
     assert f" {status}" in str(found)
 
 
-def test_a_redirect_is_named() -> None:
+def test_redirect_is_named_in_error() -> None:
     assert "redirect" in str(error(301, b"<a href=x>moved</a>"))
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_invalid_utf8_error_body_is_accepted() -> None:
     assert "500" in str(error(500, b"\xff\xfe\x00"))
 
 

@@ -21,7 +21,7 @@ def test_every_combination(method: str) -> None:
         assert found.suspect is (tls and cut)
 
 
-def test_an_unseen_end_stops_the_use_of_kept_connections_for_five_seconds() -> None:
+def test_broken_reused_connection_disables_reuse_for_five_seconds() -> None:
     reuse = Reuse()
     assert reuse.begins_at <= 0.0
     reuse.failed(1.0)

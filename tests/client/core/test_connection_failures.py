@@ -32,7 +32,7 @@ def test_each_failure_has_its_words(failure: ConnectionFailure, words: str) -> N
     assert re.search(words, failure.describe("h:1"))
 
 
-def test_what_openssl_finds_wrong_is_named_by_its_reason() -> None:
+def test_tls_error_names_openssl_reason() -> None:
     received = ssl.MemoryBIO()
     received.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     context = ssl.create_default_context()
@@ -52,6 +52,6 @@ def test_what_openssl_finds_wrong_is_named_by_its_reason() -> None:
         (OSError(113, "No route to host"), False),
     ],
 )
-def test_what_is_cut_while_connecting(error: OSError, cut: bool) -> None:
+def test_cut_connections_are_recognized_while_connecting(error: OSError, cut: bool) -> None:
     assert of_connecting(error).cut is cut
     assert of_breaking(error).cut

@@ -103,11 +103,11 @@ CASES: list[tuple[dict[str, Any], Change, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("spec", "change", "wanted"), CASES)
-def test_what_is_sent(spec: dict[str, Any], change: Change, wanted: dict[str, Any]) -> None:
+def test_edit_sends_only_changed_fields(spec: dict[str, Any], change: Change, wanted: dict[str, Any]) -> None:
     assert patch_of({"spec": spec}, change) == ({"spec": wanted} if wanted else {})
 
 
-def test_items_without_a_name_keep_what_the_class_does_not_know_where_they_stand() -> None:
+def test_unnamed_list_items_keep_unknown_fields_by_position() -> None:
     class Whole(Struct):
         parts: list[Part]
 
@@ -120,7 +120,7 @@ def test_items_without_a_name_keep_what_the_class_does_not_know_where_they_stand
     assert patch == {"parts": [stored["parts"][0], {"firstOne": 1, "more": 2}]}
 
 
-def test_what_is_set_of_a_dataclass() -> None:
+def test_set_fields_of_dataclass() -> None:
     assert set_fields(Plain(Spec(size=4), {"b", "a"})) == {"spec": {"size": 4}, "names": ["a", "b"]}
     assert set_fields(Plain(Spec())) == {"spec": {}}
 
@@ -146,7 +146,7 @@ STORED = st.fixed_dictionaries(
 
 
 @given(STORED, STORED)
-def test_the_class_reads_what_it_was_edited_to_and_the_rest_stays(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_edited_object_has_wanted_fields_and_keeps_others(one: dict[str, Any], other: dict[str, Any]) -> None:
     stored: dict[str, Any] = {"spec": one, "metadata": {"name": "a"}}
     wanted = msgspec.convert({"spec": other}, Plain)
     original = copy.deepcopy(stored)
@@ -175,7 +175,7 @@ def merged(target: Any, patch: Any) -> Any:
     return result
 
 
-def test_a_long_list_is_put_together_in_one_pass() -> None:
+def test_long_list_is_edited_in_linear_time() -> None:
     looked_at = 0
 
     class Counted(dict[str, Any]):

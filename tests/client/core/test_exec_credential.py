@@ -54,7 +54,7 @@ def failed(outcome: PluginOutcome, plugin: ExecPlugin = PLUGIN) -> str:
 
 
 @pytest.mark.parametrize("version", [V1, V1BETA1])
-def test_what_the_plugin_is_told(version: str) -> None:
+def test_plugin_receives_arguments_environment_and_cluster(version: str) -> None:
     plugin = ExecPlugin(
         command="/bin/x",
         args=("a", "b"),
@@ -75,7 +75,7 @@ def test_what_the_plugin_is_told(version: str) -> None:
     assert "planted" not in repr(plugin)
 
 
-def test_without_cluster_info_nothing_is_told_about_it() -> None:
+def test_plugin_without_cluster_info_receives_no_cluster() -> None:
     assert "cluster" not in plugin_call(PLUGIN, {}, is_terminal=True).environ[EXEC_INFO]
 
 
@@ -89,7 +89,7 @@ def test_without_cluster_info_nothing_is_told_about_it() -> None:
         (InteractiveMode.ALWAYS, True, True),
     ],
 )
-def test_standard_input_is_given_when_allowed_and_a_terminal(
+def test_plugin_has_standard_input_if_allowed_and_terminal(
     mode: InteractiveMode, is_terminal: bool, has_stdin: bool
 ) -> None:
     call = plugin_call(ExecPlugin(command="x", interactive_mode=mode), {}, is_terminal=is_terminal)
@@ -98,7 +98,7 @@ def test_standard_input_is_given_when_allowed_and_a_terminal(
     assert msgspec.json.decode(call.environ[EXEC_INFO])["spec"]["interactive"] is has_stdin
 
 
-def test_a_person_is_needed_and_nobody_is_there() -> None:
+def test_interactive_plugin_without_terminal_raises_error() -> None:
     plugin = ExecPlugin(command="x", interactive_mode=InteractiveMode.ALWAYS)
     with pytest.raises(CredentialsError, match="interactiveMode"):
         plugin_call(plugin, {}, is_terminal=False)
@@ -115,7 +115,7 @@ def test_a_person_is_needed_and_nobody_is_there() -> None:
         ({"api_version": "client.authentication.k8s.io/v1alpha1"}, "exec.apiVersion"),
     ],
 )
-def test_what_cannot_be_run(fields: dict[str, Any], message: str) -> None:
+def test_invalid_plugin_settings_raise_error(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, check=having(argument=message)) as caught:
         ExecPlugin(**{**ANY_COMMAND, **fields})
     assert "planted" not in str(caught.value)
@@ -126,15 +126,15 @@ def test_what_cannot_be_run(fields: dict[str, Any], message: str) -> None:
 # What it answers
 
 
-def test_a_token() -> None:
+def test_token_of_plugin_is_read() -> None:
     assert answer(printed(token="t")) == ExecAnswer(credential=bearer("t"), expires_at=None)
 
 
-def test_a_token_that_expires() -> None:
+def test_expiry_of_plugin_token_is_read() -> None:
     assert answer(printed(token="t", expirationTimestamp="2026-01-02T03:04:05+01:00")).expires_at == 1767319445.0
 
 
-def test_a_certificate_alone_and_with_a_token() -> None:
+def test_certificate_of_plugin_is_read_with_and_without_token() -> None:
     alone = answer(printed(clientCertificateData="crt", clientKeyData="planted")).credential
     assert alone.authorization is None
     assert alone.certificate is not None
@@ -144,7 +144,7 @@ def test_a_certificate_alone_and_with_a_token() -> None:
     assert "planted" not in repr(both)
 
 
-def test_the_version_must_be_the_one_that_was_asked_for() -> None:
+def test_plugin_output_must_have_requested_version() -> None:
     beta = ExecPlugin(command="login", api_version=V1BETA1)
     assert answer(printed(V1BETA1, token="t"), beta).credential == bearer("t")
     assert "ExecCredential of client.authentication.k8s.io/v1," in failed(
@@ -173,7 +173,7 @@ def test_the_version_must_be_the_one_that_was_asked_for() -> None:
         (printed(clientCertificateData="pläntéd", clientKeyData="k"), "PEM"),
     ],
 )
-def test_answers_that_are_none(output: bytes, message: str) -> None:
+def test_invalid_plugin_output_raises_error(output: bytes, message: str) -> None:
     shown = failed(PluginOutcome(output=output))
     assert message in shown
     assert "Run the plugin manually" in shown
@@ -196,11 +196,11 @@ def test_answers_that_are_none(output: bytes, message: str) -> None:
         (PluginOutcome(code=-9), "signal 9"),
     ],
 )
-def test_runs_that_failed(outcome: PluginOutcome, message: str) -> None:
+def test_error_describes_failed_plugin_run(outcome: PluginOutcome, message: str) -> None:
     assert re.search(message, failed(outcome))
 
 
-def test_without_a_hint_the_cure_is_ours() -> None:
+def test_missing_plugin_without_hint_has_own_advice() -> None:
     shown = failed(PluginOutcome(end=PluginEnd.NOT_FOUND), ExecPlugin(command="login"))
     assert "exec.command" in shown
 
@@ -223,7 +223,7 @@ def test_standard_error_is_shown_without_secrets() -> None:
     assert "\n" not in shown
 
 
-def test_standard_error_is_shown_from_its_end() -> None:
+def test_end_of_standard_error_is_shown() -> None:
     shown = stderr_shown(PLUGIN, PluginOutcome(stderr="x" * 10_000 + " the end"))
     assert len(shown) == 601
     assert shown.startswith("…x")
@@ -244,7 +244,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
         st.sampled_from(["token", "clientCertificateData", "clientKeyData", "expirationTimestamp"]), _VALUES
     ).map(lambda status: printed(**status))
 )
-def test_whatever_it_prints_the_error_is_ours(output: bytes) -> None:
+def test_any_plugin_output_raises_only_credentials_error(output: bytes) -> None:
     try:
         got = answer(output)
     except CredentialsError:
@@ -252,16 +252,16 @@ def test_whatever_it_prints_the_error_is_ours(output: bytes) -> None:
     assert got.credential.authorization or got.credential.certificate
 
 
-def test_what_came_of_a_run_is_shown_without_what_it_printed() -> None:
+def test_repr_of_plugin_outcome_hides_output() -> None:
     assert "planted" not in repr(PluginOutcome(code=3, output=b"planted", stderr="planted"))
 
 
-def test_output_that_is_no_text_keeps_no_failure_from_being_told() -> None:
+def test_binary_plugin_output_does_not_hide_failure() -> None:
     outcome = PluginOutcome(code=3, output=b"\xff\xfe planted-output", stderr="log in: planted-output")
     assert "exit code 3" in failed(outcome)
 
 
-def test_the_plugin_finds_its_input_where_every_client_puts_it() -> None:
+def test_plugin_input_is_in_standard_environment_variable() -> None:
     assert "KUBERNETES_EXEC_INFO" in plugin_call(PLUGIN, {}, is_terminal=False).environ
 
 

@@ -26,17 +26,17 @@ def test_new_state_has_no_credential() -> None:
     assert state.failure(0.0) is None
 
 
-def test_without_expiry_it_serves_for_ever() -> None:
+def test_credential_without_expiry_is_always_usable() -> None:
     assert with_credential().usable(1e12) is A
 
 
-def test_it_is_renewed_ten_seconds_before_it_expires() -> None:
+def test_credential_is_renewed_ten_seconds_before_expiry() -> None:
     state = with_credential(expires_at=3600.0)
     assert state.usable(3589.9) is A
     assert state.usable(3590.0) is None
 
 
-def test_a_short_life_has_a_short_margin() -> None:
+def test_short_lived_credential_has_short_margin() -> None:
     state = with_credential(expires_at=20.0)
     assert state.usable(17.9) is A
     assert state.usable(18.0) is None
@@ -57,7 +57,7 @@ def test_a_failure_is_remembered_for_a_second() -> None:
     assert state.failure(10.5) is None
 
 
-def test_within_the_margin_a_failure_does_no_harm() -> None:
+def test_failed_renewal_before_expiry_keeps_credential() -> None:
     state = with_credential(expires_at=3600.0)
     assert state.renewal_failed(ERROR, 3595.0) is A
     assert state.usable(3595.5) is A
@@ -75,14 +75,14 @@ def test_rejected_credential_is_not_used_again() -> None:
     assert state.usable(2.0) is B
 
 
-def test_a_late_refusal_of_the_one_before_changes_nothing() -> None:
+def test_late_rejection_of_previous_credential_is_ignored() -> None:
     state = with_credential()
     state.renewed(B, expires_at=None, now=1.0)
     state.refused(A)
     assert state.usable(1.0) is B
 
 
-def test_what_comes_back_although_it_was_refused_serves_for_ten_seconds() -> None:
+def test_renewed_rejected_credential_is_used_for_ten_seconds() -> None:
     state = with_credential()
     state.refused(A)
     state.renewed(A, expires_at=None, now=100.0)

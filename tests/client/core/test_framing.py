@@ -39,12 +39,12 @@ def _lines_one_by_one(chunks: list[bytes], taken_at_once: int) -> list[bytes]:
 
 
 @given(_STREAMS, st.lists(st.integers(0, 200), max_size=20), st.integers(0, 3))
-def test_lines_do_not_depend_on_when_they_are_taken(data: bytes, cuts: list[int], taken_at_once: int) -> None:
+def test_lines_are_independent_of_reading_time(data: bytes, cuts: list[int], taken_at_once: int) -> None:
     assert _lines_one_by_one(_cut(data, cuts), taken_at_once) == data.split(b"\n")
 
 
 @given(_STREAMS, st.lists(st.integers(0, 200), max_size=20))
-def test_lines_do_not_depend_on_where_the_slices_fall(data: bytes, cuts: list[int]) -> None:
+def test_lines_are_independent_of_chunk_borders(data: bytes, cuts: list[int]) -> None:
     assert _lines(_cut(data, cuts)) == data.split(b"\n")
 
 
@@ -79,7 +79,7 @@ def _seconds_for(size: int, slice_size: int) -> float:
     return time.process_time() - started
 
 
-def test_a_line_of_20_mb_costs_no_more_per_byte_than_a_small_one() -> None:
+def test_long_line_is_framed_in_linear_time() -> None:
     # Quadratic cost would make 16 times the bytes cost 256 times the time. CPU time is counted, and there is room.
     small = min(_seconds_for(1_310_720, 4096) for _ in range(3))
     large = min(_seconds_for(20_971_520, 4096) for _ in range(2))

@@ -147,7 +147,7 @@ def read(slices: list[bytes], method: str, reader: type[AnswerReader] = AnswerRe
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_what_an_answer_is(name: str) -> None:
+def test_http_responses_are_parsed(name: str) -> None:
     data, method, status, body, kept = ANSWERS[name]
     for slices in ([data], [data[at : at + 1] for at in range(len(data))]):
         answer = read(slices, method)
@@ -158,7 +158,7 @@ def test_what_an_answer_is(name: str) -> None:
 
 
 @given(st.sampled_from(sorted(ANSWERS)), st.lists(st.integers(0, 500), max_size=6))
-def test_an_answer_is_the_same_however_it_is_cut(name: str, cuts: list[int]) -> None:
+def test_http_response_is_independent_of_chunk_borders(name: str, cuts: list[int]) -> None:
     data, method, status, body, _ = ANSWERS[name]
     answer = read(cut(data, cuts), method)
     assert (answer.status, b"".join(answer.pieces)) == (status, body)
@@ -166,7 +166,7 @@ def test_an_answer_is_the_same_however_it_is_cut(name: str, cuts: list[int]) -> 
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_could_be_taken_for_two_things_is_refused(name: str) -> None:
+def test_ambiguous_http_responses_are_rejected(name: str) -> None:
     with pytest.raises(MalformedAnswerError):
         read([MALFORMED[name]], "GET")
     if len(MALFORMED[name]) < 1000:
@@ -175,13 +175,13 @@ def test_what_could_be_taken_for_two_things_is_refused(name: str) -> None:
 
 
 @given(st.sampled_from(sorted(MALFORMED)), st.lists(st.integers(0, 5000), max_size=4))
-def test_it_is_refused_however_it_is_cut(name: str, cuts: list[int]) -> None:
+def test_ambiguous_http_response_is_rejected_with_any_chunk_borders(name: str, cuts: list[int]) -> None:
     with pytest.raises(MalformedAnswerError):
         read(cut(MALFORMED[name], cuts), "GET")
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=4))
-def test_whatever_comes_is_read_or_refused(data: bytes, cuts: list[int]) -> None:
+def test_random_bytes_are_parsed_or_rejected(data: bytes, cuts: list[int]) -> None:
     for before in (b"", OK, CHUNKED):
         with suppress(MalformedAnswerError):
             answer = read(cut(before + data, cuts), "GET")
@@ -207,14 +207,14 @@ def test_responses_follow_each_other() -> None:
         assert (answer.warns, answer.encoding, answer.taken(), answer.keeps_alive) == (False, "", b"ab", True)
 
 
-def test_one_response_is_not_the_next_one() -> None:
+def test_bytes_after_response_close_connection() -> None:
     answer = AnswerReader()
     answer.begin("GET")
     answer.feed(OK + b"Content-Length: 2\r\n\r\nok" + OK + b"Content-Length: 7\r\n\r\nplanted")
     assert (answer.taken(), answer.keeps_alive) == (b"ok", False)
 
 
-def test_the_end_of_a_connection_ends_only_what_has_no_length() -> None:
+def test_end_of_connection_ends_only_responses_without_length() -> None:
     for data in (b"", b"HTTP/1.1 2", OK + b"Content-Length: 3\r\n\r\nab", CHUNKED, CHUNKED + b"1\r\nx\r\n0\r\n"):
         assert not read([data] if data else [], "GET").end()
     whole = read([OK + b"Content-Length: 2\r\n\r\nok"], "GET")
@@ -246,5 +246,5 @@ def differences(reader: type[AnswerReader]) -> list[str]:
     return found
 
 
-def test_as_it_stands_nothing_differs() -> None:
+def test_parser_agrees_with_reference_parser() -> None:
     assert differences(AnswerReader) == []

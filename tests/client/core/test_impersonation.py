@@ -43,7 +43,7 @@ def test_all_fields() -> None:
         ("a\r\nb", "a%0D%0Ab"),
     ],
 )
-def test_keys_become_part_of_a_name(key: str, escaped: str) -> None:
+def test_extra_keys_are_escaped_in_header_names(key: str, escaped: str) -> None:
     headers = impersonation_headers(Impersonation(user="u", extra={key: ("v",)}))
     assert headers[1] == (f"Impersonate-Extra-{escaped}", "v")
 
@@ -59,6 +59,6 @@ def test_keys_become_part_of_a_name(key: str, escaped: str) -> None:
         ({"user": "u", "extra": {"": ("v",)}}, "as-user-extra"),
     ],
 )
-def test_what_the_server_would_not_understand(fields: dict[str, Any], message: str) -> None:
+def test_invalid_impersonation_raises_error(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, check=having(argument=message)):
         Impersonation(**fields)

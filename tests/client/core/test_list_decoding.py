@@ -37,7 +37,7 @@ def test_items_and_metadata() -> None:
     assert first.view()["spec"]["x"] == 1
 
 
-def test_an_item_does_not_keep_its_page_alive() -> None:
+def test_list_item_does_not_keep_memory_of_page() -> None:
     found = decode_list(kinds.POD, PAGE)
     assert [type(item.raw) for item in found] == [bytes, bytes]
     assert found.items[1].raw == b'{"metadata":{"name":"b"}}'
@@ -49,7 +49,7 @@ def test_typed_items() -> None:
 
 
 @pytest.mark.parametrize("items", [b"[]", b"null"])
-def test_an_empty_list(items: bytes) -> None:
+def test_empty_list_is_decoded(items: bytes) -> None:
     found = decode_list(kinds.POD, b'{"items":' + items + b',"metadata":{"resourceVersion":"5"}}')
     assert found.items == ()
     assert found.resource_version == "5"
@@ -88,7 +88,7 @@ MIXED = [{"metadata": {"name": "a"}}, {"kind": "s3cret"}, {"metadata": {"name": 
 
 @pytest.mark.parametrize("slice_size", [7, 64, 10_000])
 @pytest.mark.parametrize("repeat", [1, 50])
-def test_items_that_cannot_be_read_do_not_cost_the_others(slice_size: int, repeat: int) -> None:
+def test_error_of_unreadable_items_has_all_readable_items(slice_size: int, repeat: int) -> None:
     """At once or as it arrives: the error has everything that could be read, and names what could not."""
     body = msgspec.json.encode({"metadata": {"resourceVersion": "7"}, "items": MIXED * repeat})
     splitter = ListSplitter(kinds.POD, step=64)
@@ -108,7 +108,7 @@ def test_items_that_cannot_be_read_do_not_cost_the_others(slice_size: int, repea
         assert str(caught.value).endswith(f"(and {2 * repeat - 1} more items)")
 
 
-def test_an_item_that_cannot_be_read_says_which_it_is_where_it_can() -> None:
+def test_unreadable_item_has_key_if_known() -> None:
     items = [
         b'{"metadata":{"name":"a","namespace":"here","labels":{"x":1}}}',
         b'{"metadata":{"name":"b","namespace":null,"generation":"s3cret"}}',

@@ -77,7 +77,7 @@ def body_of(specs: list[Any], *, custom: bool, metadata_last: bool, indent: int 
     st.sampled_from([None, None, None, 1]),
     st.lists(st.integers(1, 90), min_size=1, max_size=5),
 )
-def test_the_list_is_the_same_as_decoded_at_once(
+def test_split_list_equals_list_decoded_in_one_step(
     specs: list[Any], custom: bool, metadata_last: bool, indent: int | None, sizes: list[int]
 ) -> None:
     body = body_of(specs, custom=custom, metadata_last=metadata_last, indent=indent)
@@ -87,7 +87,7 @@ def test_the_list_is_the_same_as_decoded_at_once(
 
 @settings(max_examples=examples(100))
 @given(st.lists(VALUES, min_size=3, max_size=8), st.integers(0, 400), st.lists(st.integers(1, 90), min_size=1))
-def test_a_body_that_is_cut_off_is_refused(specs: list[Any], missing: int, sizes: list[int]) -> None:
+def test_truncated_list_is_rejected(specs: list[Any], missing: int, sizes: list[int]) -> None:
     body = body_of(specs, custom=False, metadata_last=False, indent=None)
     cut = body[: len(body) - 1 - missing % (len(body) - 1)]
     with pytest.raises(MalformedObjectError, match=f"{len(cut)} bytes"):
@@ -98,7 +98,7 @@ DECOY = b'"items":[{"metadata":{"name":"no"}},{"metadata":{"name":"never"}},{"me
 
 
 @pytest.mark.parametrize("around", [b'{"extra":{%s},', b'{"extra":[{%s}],', b'{"extra":[[{%s}]],"items2":[],'])
-def test_items_deeper_down_are_not_the_lists_own(around: bytes) -> None:
+def test_nested_items_are_not_list_items(around: bytes) -> None:
     body = around % DECOY + b'"metadata":{"resourceVersion":"7"},"items":['
     body += b",".join(b'{"metadata":{"name":"yes%d"}}' % number for number in range(20)) + b"]}"
     found, most = split(body, [10], step=20)
@@ -106,7 +106,7 @@ def test_items_deeper_down_are_not_the_lists_own(around: bytes) -> None:
     assert most < len(body) - 100, "and the list's own are found behind them"
 
 
-def test_items_are_taken_off_while_they_come() -> None:
+def test_items_are_decoded_while_they_arrive() -> None:
     body = body_of(["x" * 50] * 200, custom=False, metadata_last=False, indent=None)
     found, most = split(body, [100], step=500)
     assert len(found) == 200
@@ -114,7 +114,7 @@ def test_items_are_taken_off_while_they_come() -> None:
 
 
 @pytest.mark.parametrize("metadata_last", [False, True])
-def test_items_of_custom_resources_are_taken_off_too(metadata_last: bool) -> None:
+def test_items_of_custom_resources_are_decoded_while_they_arrive(metadata_last: bool) -> None:
     body = body_of(["x" * 50] * 200, custom=True, metadata_last=metadata_last, indent=None)
     found, most = split(body, [100], step=500)
     assert same(found, body)
@@ -128,7 +128,7 @@ def test_indented_json_is_collected() -> None:
     assert most == len(body)
 
 
-def test_an_item_that_is_no_object_is_named() -> None:
+def test_item_that_is_not_object_is_named_in_error() -> None:
     body = b'{"items":[' + b'{"metadata":{"name":"a"}},' * 30 + b'{"metadata":"s3cret"},' + b'{"metadata":{}},' * 30
     with pytest.raises(MalformedObjectError, match=r"item 30 .*v1/Pod") as caught:
         split(body + b'{"metadata":{}}]}', [40])
@@ -139,7 +139,7 @@ def test_an_item_that_is_no_object_is_named() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"kind":"Pod","metadata":{}}', b'{"items":[{}]' + b" " * 99])
-def test_what_is_no_list(body: bytes) -> None:
+def test_invalid_list_raises_error(body: bytes) -> None:
     with pytest.raises(MalformedObjectError):
         split(body or b" ", [7], step=3)
 
@@ -183,7 +183,7 @@ ITEM = b'{"metadata":{"name":"p-NUMBER","namespace":"n"},"spec":{"containers":[{
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_20000_objects_need_their_memory_once() -> None:
+def test_large_list_needs_memory_of_objects_once() -> None:
     item = ITEM % (b"x" * 1000)
     peak, kept = _peak(_split_all, _slices(20_000, item, 256 * 1024))
     payload = 20_000 * len(item)
@@ -193,7 +193,7 @@ def test_20000_objects_need_their_memory_once() -> None:
     assert at_once > 1.6 * kept_at_once  # what it was before
 
 
-def test_the_same_for_a_few_megabytes() -> None:
+def test_list_of_few_megabytes_needs_memory_of_objects_once() -> None:
     item = ITEM % (b"x" * 3000)
     peak, kept = _peak(_split_all, _slices(4_000, item, 64 * 1024))
     assert kept > 4_000 * len(item)
@@ -201,7 +201,7 @@ def test_the_same_for_a_few_megabytes() -> None:
 
 
 @pytest.mark.parametrize("step", [16, 10_000])
-def test_what_is_not_wanted_of_an_item_goes_wherever_it_is_decoded(step: int) -> None:
+def test_managed_fields_are_dropped_by_splitter_and_decoder(step: int) -> None:
     items = [{"metadata": {"name": name, "managedFields": [{"manager": "x"}]}} for name in ("a", "b", "c")]
     body = json.dumps({"kind": "PodList", "apiVersion": "v1", "items": items}, separators=(",", ":")).encode()
     splitter = ListSplitter(kinds.POD, step=step, drop_managed_fields=True)

@@ -16,7 +16,7 @@ from deltaloop.client.verbs.resource_list import ResourceList
 METADATA = {"name": "a", "namespace": "b", "resourceVersion": "7", "uid": "u", "labels": {"ä": "1"}}
 
 
-def test_a_whole_object_is_cut_down() -> None:
+def test_object_is_reduced_to_metadata() -> None:
     whole = Resource.from_dict({"kind": "Pod", "apiVersion": "v1", "metadata": METADATA, "spec": {"x": 1}}, POD)
     cut = metadata_of(whole)
     assert (
@@ -30,7 +30,7 @@ def test_a_whole_object_is_cut_down() -> None:
     assert (cut.metadata, cut.resource_type, cut.kind) == (whole.metadata, POD, "PartialObjectMetadata")
 
 
-def test_what_is_metadata_already_is_left_alone() -> None:
+def test_metadata_object_is_unchanged() -> None:
     partial = Resource.from_dict(
         {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": METADATA}, POD
     )
@@ -38,12 +38,12 @@ def test_what_is_metadata_already_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["1", "null", "[]", '"Pod"'])
-def test_an_odd_kind_is_no_failure(kind: str) -> None:
+def test_object_with_invalid_kind_is_reduced_to_metadata(kind: str) -> None:
     odd = Resource.from_json(b'{"metadata":{"name":"a"},"kind":%s,"data":{"metadata":{}}}' % kind.encode(), POD)
     assert metadata_of(odd).to_dict()["metadata"] == {"name": "a"}
 
 
-def test_a_list_keeps_everything_but_its_objects() -> None:
+def test_reduced_list_keeps_its_metadata() -> None:
     whole = Resource.from_dict({"metadata": METADATA, "spec": {}}, POD)
     page = ResourceList((whole,), "9", "token", 3)
     cut = metadata_of_list(page)
@@ -52,7 +52,7 @@ def test_a_list_keeps_everything_but_its_objects() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["name", "uid", "annotations"]), st.text(), max_size=3), st.text())
-def test_the_metadata_is_the_same_whatever_is_around_it(metadata: dict[str, str], data: str) -> None:
+def test_metadata_is_independent_of_other_fields(metadata: dict[str, str], data: str) -> None:
     metadata.pop("annotations", None)
     whole = Resource.from_dict({"data": {"metadata": data}, "metadata": metadata, "z": data}, POD)
     assert metadata_of(whole).to_dict()["metadata"] == metadata

@@ -45,18 +45,18 @@ def test_kind_and_version_are_filled_in(obj: object) -> None:
     assert (outgoing.name, outgoing.namespace) == ("a", "n")
 
 
-def test_a_typed_object() -> None:
+def test_typed_object_is_encoded() -> None:
     outgoing = encode_object(kinds.POD, Typed(Meta("a", "n"), dns_policy="Default"))
     assert fields(outgoing.body) == {**WANTED, "dnsPolicy": "Default"}
 
 
-def test_the_callers_mapping_is_not_changed() -> None:
+def test_encoding_does_not_change_given_mapping() -> None:
     obj = {"metadata": {"name": "a"}}
     encode_object(kinds.POD, obj)
     assert obj == {"metadata": {"name": "a"}}
 
 
-def test_what_the_object_says_itself_stays() -> None:
+def test_kind_of_object_is_kept() -> None:
     outgoing = encode_object(kinds.POD, {"apiVersion": "v2", "kind": "Other", "metadata": {"generateName": "a-"}})
     assert fields(outgoing.body)["apiVersion"] == "v2"
     assert outgoing.name == ""
@@ -79,7 +79,7 @@ def test_invalid_object_is_rejected_with_the_path(obj: object, path: str) -> Non
         encode_object(kinds.POD, obj)
 
 
-def test_the_path_of_what_json_cannot_say_is_named() -> None:
+def test_value_without_json_form_is_named_by_path() -> None:
     for obj in ({"metadata": {"name": "a"}, "spec": {"x": [{"y": float("nan")}]}}, Typed(Meta("a"), float("inf"))):  # type: ignore[arg-type]
         with pytest.raises(MalformedObjectError, match=r" (spec\.x\[0\]\.y|dnsPolicy): "):
             encode_object(kinds.POD, obj)

@@ -31,26 +31,26 @@ def provider(secret: str = "") -> OidcProvider:
     )
 
 
-def test_the_expiry_is_in_the_token() -> None:
+def test_expiry_is_read_from_token() -> None:
     assert expiry_of(id_token(1_900_000_000)) == 1_900_000_000.0
 
 
-def test_a_token_that_says_nothing_or_never_has_expired_too() -> None:
+def test_token_with_unusable_expiry_is_expired() -> None:
     for claims in (b"{}", b'{"exp": 1e400}', b'{"exp": null}'):
         assert expiry_of(f"a.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.c") == 0.0
 
 
-def test_half_a_minute_is_enough_for_an_issuer() -> None:
+def test_default_timeout_of_issuer_is_half_minute() -> None:
     assert provider().timeout == 30.0
 
 
 @pytest.mark.parametrize("token", ["", "planted", "a.b", "a.!!!.c", f"a.{base64.b64encode(b'[]').decode()}.c", "a..c"])
-def test_a_token_that_does_not_say_has_expired(token: str) -> None:
+def test_token_without_expiry_is_expired(token: str) -> None:
     assert expiry_of(token) == 0.0
 
 
 @given(st.text())
-def test_whatever_the_token_is(text: str) -> None:
+def test_expiry_of_any_token_is_finite(text: str) -> None:
     for token in (text, f"x.{text}.y"):
         assert math.isfinite(expiry_of(token))
 
@@ -68,7 +68,7 @@ def test_discovery() -> None:
         (["private_key_jwt"], False),
     ],
 )
-def test_how_the_client_proves_itself_is_up_to_the_issuer(methods: list[str], in_body: bool) -> None:
+def test_discovery_determines_client_authentication(methods: list[str], in_body: bool) -> None:
     body = msgspec.json.encode({"token_endpoint": "https://i/t", "token_endpoint_auth_methods_supported": methods})
     assert read_discovery(200, body).secret_in_body is in_body
 
@@ -84,13 +84,13 @@ def test_how_the_client_proves_itself_is_up_to_the_issuer(methods: list[str], in
         (200, b"\xff", "idp-issuer-url"),
     ],
 )
-def test_discovery_that_is_none(status: int, body: bytes, message: str) -> None:
+def test_invalid_oidc_discovery_raises_error(status: int, body: bytes, message: str) -> None:
     with pytest.raises(UnusableAnswerError, match=message) as caught:
         read_discovery(status, body)
     assert "planted" not in str(caught.value)
 
 
-def test_a_refresh_with_the_secret_in_the_header() -> None:
+def test_refresh_request_with_secret_in_header() -> None:
     request = refresh_request(provider("s:&"), OLD, TokenEndpoint(url="https://i/t", secret_in_body=False))
     assert request.authorization is not None
     assert base64.b64decode(request.authorization.reveal().removeprefix("Basic ")) == b"me+%26+co:s%3A%26"
@@ -98,7 +98,7 @@ def test_a_refresh_with_the_secret_in_the_header() -> None:
     assert "planted" not in repr(request)
 
 
-def test_a_refresh_with_the_secret_in_the_body_and_without_one() -> None:
+def test_refresh_request_with_secret_in_body_and_without_secret() -> None:
     endpoint = TokenEndpoint(url="https://i/t", secret_in_body=True)
     request = refresh_request(provider("s"), OLD, endpoint)
     assert request.authorization is None
@@ -136,7 +136,7 @@ def test_refreshed() -> None:
         (200, b'{"id_token": 5}', "tokens"),
     ],
 )
-def test_a_refresh_that_failed(status: int, body: bytes, message: str) -> None:
+def test_failed_refresh_raises_error(status: int, body: bytes, message: str) -> None:
     with pytest.raises(UnusableAnswerError, match=message) as caught:
         read_refreshed(status, body, refresh_token=OLD)
     assert "planted" not in str(caught.value).lower()
@@ -145,7 +145,7 @@ def test_a_refresh_that_failed(status: int, body: bytes, message: str) -> None:
 @given(
     st.integers(100, 599) | st.just(200), st.binary() | st.dictionaries(st.text(), st.text()).map(msgspec.json.encode)
 )
-def test_whatever_the_issuer_answers(status: int, body: bytes) -> None:
+def test_any_issuer_response_raises_only_unusable_answer_error(status: int, body: bytes) -> None:
     for read in (lambda: read_discovery(status, body), lambda: read_refreshed(status, body, refresh_token=OLD)):
         with contextlib.suppress(UnusableAnswerError):
             read()

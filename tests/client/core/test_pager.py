@@ -102,12 +102,12 @@ class _NeverCleared(list[int]):
 
 
 @pytest.mark.nightly
-def test_the_check_finds_a_seeded_bug() -> None:
+def test_check_finds_seeded_bug() -> None:
     with pytest.raises(AssertionError):
         check_against_naive_server(_KeepsWhatExpired, 6, 2, frozenset({2}))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-def test_one_page_is_not_paginated() -> None:
+def test_single_page_is_not_paginated() -> None:
     pager = Pager[int](ListOptions(), page_size=10)
     assert run(NaiveServer(10), pager).items == tuple(range(10))
     assert not pager.paginated
@@ -128,18 +128,18 @@ def test_the_default_page_has_500() -> None:
     assert request.limit == 500
 
 
-def test_a_limit_of_the_caller_goes_before_the_page_size() -> None:
+def test_limit_of_caller_overrides_page_size() -> None:
     request = Pager[int](ListOptions(limit=3), page_size=500).next_request
     assert request is not None
     assert request.limit == 3
 
 
-def test_expiry_on_the_first_page_is_the_callers() -> None:
+def test_expired_first_page_is_raised_to_caller() -> None:
     pager = Pager[int](ListOptions(resource_version="1"))
     assert pager.failed(EXPIRED) is False
 
 
-def test_expiry_of_a_token_that_the_caller_brought_is_the_callers() -> None:
+def test_expired_token_of_caller_is_raised_to_caller() -> None:
     assert Pager[int](ListOptions(continue_="5")).failed(EXPIRED) is False
 
 
@@ -152,7 +152,7 @@ def test_only_expiry_falls_back(error: ApiError) -> None:
     assert pager.failed(error) is False
 
 
-def test_the_full_list_is_asked_for_once() -> None:
+def test_full_list_is_requested_once() -> None:
     pager = Pager[int](ListOptions(), page_size=1)
     pager.saw(ResourceList(items=(1,), continue_="1"))
     assert pager.failed(EXPIRED) is True
@@ -160,7 +160,7 @@ def test_the_full_list_is_asked_for_once() -> None:
     assert pager.paginated
 
 
-def test_a_token_that_leads_to_itself_is_an_error() -> None:
+def test_repeated_continue_token_raises_error() -> None:
     pager = Pager[int](ListOptions(), page_size=1)
     pager.saw(ResourceList(items=(1,), continue_="same"))
     with pytest.raises(MalformedObjectError, match="continue token"):
@@ -169,7 +169,7 @@ def test_a_token_that_leads_to_itself_is_an_error() -> None:
 
 @pytest.mark.parametrize("collect", [True, False])
 @pytest.mark.parametrize("tokens", [1_000, 2])
-def test_a_list_that_never_ends_is_an_error(collect: bool, tokens: int) -> None:
+def test_endless_list_raises_error(collect: bool, tokens: int) -> None:
     pager = Pager[Resource](ListOptions(), page_size=1, collect=collect)
     items = (Resource.from_dict({"metadata": {"name": "a"}}),) if collect else ()
     pages = [ResourceList(items=items, continue_=f"token {number % tokens}") for number in range(1_000)]
@@ -178,7 +178,7 @@ def test_a_list_that_never_ends_is_an_error(collect: bool, tokens: int) -> None:
     assert pager.pages == (200 if tokens > 2 else 3)
 
 
-def test_a_list_of_many_pages_is_read_to_its_end() -> None:
+def test_list_of_many_pages_is_read_completely() -> None:
     pager = Pager[object](ListOptions(), page_size=1)
     for number in range(300):
         item = {"metadata": {"name": f"p{number}"}} if number % 2 else number
@@ -187,7 +187,7 @@ def test_a_list_of_many_pages_is_read_to_its_end() -> None:
     assert len(pager.result()) == 301
 
 
-def test_illegal_calls_are_refused() -> None:
+def test_illegal_calls_of_pager_raise_error() -> None:
     pager = Pager[int](ListOptions(), page_size=1)
     with pytest.raises(RuntimeError):
         pager.result()
@@ -200,14 +200,14 @@ def test_illegal_calls_are_refused() -> None:
         Pager[int](ListOptions(), page_size=-1)
 
 
-def test_items_that_are_handed_on_are_not_kept() -> None:
+def test_pager_without_collect_keeps_no_items() -> None:
     pager = Pager[int](ListOptions(), page_size=2, collect=False)
     found = run(NaiveServer(5), pager)
     assert found.items == ()
     assert found.resource_version == "rv-1"
 
 
-def test_the_version_of_the_full_list_counts_and_not_that_of_the_pages_before() -> None:
+def test_result_has_version_of_full_list() -> None:
     pager = Pager[int](ListOptions(), page_size=1)
     pager.saw(ResourceList(items=(1,), resource_version="5", continue_="next"))
     assert pager.failed(EXPIRED)

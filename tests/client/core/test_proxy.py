@@ -18,7 +18,7 @@ def test_without_variables_the_connection_is_direct() -> None:
     assert proxy_for("https", "api.example", 443, {"HTTP_PROXY": PROXY}) is None
 
 
-def test_the_variable_of_the_scheme_counts() -> None:
+def test_proxy_variable_of_scheme_is_used() -> None:
     assert chosen("api.example") == PROXY
     assert proxy_for("https", "api.example", 443, {"https_proxy": "proxy:3128"}) == "http://proxy:3128"
     assert proxy_for("http", "api.example", 80, {"HTTP_PROXY": PROXY}) == PROXY

@@ -120,7 +120,7 @@ def test_unusable_entries_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"resources":[{}]}'])
-def test_what_is_no_discovery_answer(body: bytes) -> None:
+def test_invalid_discovery_response_raises_error(body: bytes) -> None:
     with pytest.raises(MalformedObjectError, match="apps/v1"):
         decode_resources("apps/v1", body)
 

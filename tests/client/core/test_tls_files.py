@@ -10,7 +10,7 @@ def test_without_files_no_check_is_due() -> None:
     assert not state.saw(b"1", now=1e9)
 
 
-def test_looked_at_once_a_minute_from_the_first_request_on() -> None:
+def test_tls_files_are_checked_once_a_minute() -> None:
     state = TlsFilesState(b"1")
     assert not state.is_due(1000.0)
     assert not state.is_due(1059.9)
@@ -20,7 +20,7 @@ def test_looked_at_once_a_minute_from_the_first_request_on() -> None:
     assert state.is_due(1120.0)
 
 
-def test_a_change_is_taken_once() -> None:
+def test_changed_tls_files_are_applied_once() -> None:
     state = TlsFilesState(b"1")
     assert state.saw(b"2", now=60.0)
     state.took(b"2")
@@ -28,7 +28,7 @@ def test_a_change_is_taken_once() -> None:
     assert state.saw(b"1", now=180.0)
 
 
-def test_what_could_not_be_used_is_looked_at_again_a_minute_later() -> None:
+def test_unusable_tls_files_are_checked_again_after_minute() -> None:
     state = TlsFilesState(b"1")
     assert state.saw(b"half", now=60.0)
     assert not state.is_due(119.0)
@@ -42,7 +42,7 @@ def test_unreadable_file_is_ignored() -> None:
     assert not state.is_due(61.0)
 
 
-def test_a_suspicion_makes_it_due_at_once() -> None:
+def test_suspected_change_is_checked_immediately() -> None:
     state = TlsFilesState(b"1")
     state.is_due(0.0)
     state.suspect()

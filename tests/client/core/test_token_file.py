@@ -9,7 +9,7 @@ from deltaloop.client.core.token_file import TokenFileState
 from tests.nightly import examples
 
 
-def test_read_at_most_once_a_minute() -> None:
+def test_token_file_is_read_at_most_once_a_minute() -> None:
     state = TokenFileState()
     assert state.is_due(0.0)
     assert state.read(" one\n", now=0.0)
@@ -18,7 +18,7 @@ def test_read_at_most_once_a_minute() -> None:
     assert state.is_due(60.0)
 
 
-def test_an_empty_file_keeps_the_last_token() -> None:
+def test_empty_token_file_keeps_last_token() -> None:
     state = TokenFileState()
     state.read("one", now=0.0)
     assert not state.read(" \n", now=60.0)
@@ -26,7 +26,7 @@ def test_an_empty_file_keeps_the_last_token() -> None:
     assert not state.is_due(100.0)
 
 
-def test_a_failed_read_is_tried_again_at_once_while_there_is_no_token() -> None:
+def test_failed_read_without_token_is_retried_immediately() -> None:
     state = TokenFileState()
     state.read_failed(now=0.0)
     assert state.token is None
@@ -42,7 +42,7 @@ def test_a_failed_read_keeps_the_last_token_for_a_minute() -> None:
     assert state.is_due(120.0)
 
 
-def test_the_fallback_serves_until_the_file_was_read() -> None:
+def test_fallback_token_is_used_until_file_is_read() -> None:
     state = TokenFileState(fallback=SecretText("fallback"))
     assert state.is_due(0.0)
     state.read_failed(now=0.0)

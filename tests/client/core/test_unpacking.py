@@ -39,7 +39,7 @@ def test_chunks_of_any_size_unpack_to_the_original(data: bytes, cuts: list[int],
             unpacked("x-gzip", cut(members, cuts), limit=len(data) - 1)
 
 
-def test_one_slice_comes_out_in_pieces_and_stops_at_the_limit() -> None:
+def test_compressed_chunk_is_unpacked_in_pieces_up_to_limit() -> None:
     """A slice of 64 KiB that stands for 64 MiB: no more is unpacked than is asked for."""
     bomb = gzip.compress(bytes(64 * MIB))
     unpacker = Unpacker("gzip", limit=5 * MIB)
@@ -49,20 +49,20 @@ def test_one_slice_comes_out_in_pieces_and_stops_at_the_limit() -> None:
         next(pieces)
 
 
-def test_what_unpacks_to_far_more_than_data_does_is_refused() -> None:
+def test_too_high_compression_ratio_is_rejected() -> None:
     pieces = Unpacker("gzip", limit=None).feed(gzip.compress(bytes(65 * MIB)))
     assert sum(len(piece) for piece in islice(pieces, 64)) == 64 * MIB
     with pytest.raises(TooLargeError, match=f"{MOST_RATIO} times"):
         next(pieces)
 
 
-def test_all_of_a_piece_comes_out_although_no_more_comes_in() -> None:
+def test_all_bytes_are_unpacked_without_further_input() -> None:
     for size in (PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 2 * PIECE + 300):
         packed = gzip.compress(bytes(size))
         assert len(unpacked("gzip", [packed[:1], packed[1:]], limit=size)) == size
 
 
-def test_many_packed_parts_are_refused() -> None:
+def test_too_many_gzip_members_are_rejected() -> None:
     """Each would cost a copy of all that follows."""
     with pytest.raises(UnpackingError, match="16"):
         unpacked("gzip", [gzip.compress(b"") * 100])
@@ -70,7 +70,7 @@ def test_many_packed_parts_are_refused() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["deflate", "br", "zstd", "gzip, gzip", "compress"])
-def test_what_was_not_asked_for_is_refused(encoding: str) -> None:
+def test_unrequested_encoding_is_rejected(encoding: str) -> None:
     with pytest.raises(UnpackingError):
         Unpacker(encoding, limit=None)
 

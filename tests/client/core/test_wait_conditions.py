@@ -74,7 +74,7 @@ def test_conditions(condition: WaitCondition, status: Any, met: bool) -> None:
         (with_condition(type="Ready", status="True"), 3, True),
     ],
 )
-def test_a_condition_of_an_older_generation_does_not_count(status: Any, generation: int, met: bool) -> None:
+def test_condition_of_older_generation_is_ignored(status: Any, generation: int, met: bool) -> None:
     assert ready().is_met(obj(status, generation=generation)) is met
 
 
@@ -98,11 +98,11 @@ def test_a_condition_of_an_older_generation_does_not_count(status: Any, generati
         (deleted(), None, "it exists and is not being deleted"),
     ],
 )
-def test_what_an_object_shows_instead_has_no_data(condition: Any, status: Any, text: str) -> None:
+def test_description_of_unmet_condition_has_no_data(condition: Any, status: Any, text: str) -> None:
     assert condition.shows(obj(status, generation=2)) == text
 
 
-def test_an_object_that_is_held() -> None:
+def test_description_of_object_with_finalizers() -> None:
     held = obj(deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["a/b", "c/d"])
     assert deleted().shows(held) == "it is being deleted and has 2 finalizers"
 
@@ -127,6 +127,6 @@ def test_descriptions() -> None:
     ]
 
 
-def test_a_path_that_is_none() -> None:
+def test_invalid_field_path_raises_error() -> None:
     with pytest.raises(InvalidPathError):
         field_value("..")

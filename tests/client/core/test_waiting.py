@@ -34,7 +34,7 @@ def refusal(code: int, reason: str = "", retry_after: float | None = None) -> De
 RUNNING = field_value("status.phase", "Running")
 
 
-def test_a_list_that_fulfils_it_is_enough() -> None:
+def test_list_can_fulfill_condition() -> None:
     waiting = Waiting("a", created())
     assert waiting.ask() == AskForList()
     waiting.saw_list([pod(3)], "9", now=0.0, random=0.0)
@@ -42,7 +42,7 @@ def test_a_list_that_fulfils_it_is_enough() -> None:
     assert waiting.found == pod(3)
 
 
-def test_the_watch_begins_where_the_list_ended_and_goes_on_where_it_ended() -> None:
+def test_watch_starts_at_list_version_and_resumes_at_last_event() -> None:
     waiting = Waiting("a", RUNNING)
     waiting.saw_list([pod(3)], "9", now=0.0, random=0.0)
     assert waiting.ask() == AskForWatch("9")
@@ -55,7 +55,7 @@ def test_the_watch_begins_where_the_list_ended_and_goes_on_where_it_ended() -> N
     assert waiting.done
 
 
-def test_an_expired_version_is_listed_again() -> None:
+def test_expired_watch_version_is_listed_again() -> None:
     waiting = Waiting("a", RUNNING)
     waiting.saw_list([], "9", now=0.0, random=0.0)
     assert waiting.failed(refusal(410, "Expired"), now=0.0, random=0.0) == 0.5
@@ -74,7 +74,7 @@ def test_an_expired_version_is_listed_again() -> None:
         MalformedEventError("x"),
     ],
 )
-def test_failures_that_may_pass(error: DeltaloopError) -> None:
+def test_temporary_failures_are_retried(error: DeltaloopError) -> None:
     waiting = Waiting("a", RUNNING)
     assert [waiting.failed(error, now=0.0, random=0.0) for _ in range(7)] == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
     waiting.saw_list([], "1", now=0.0, random=0.0)
@@ -88,18 +88,18 @@ def test_retry_after_of_the_server_is_used() -> None:
 
 
 @pytest.mark.parametrize("error", [refusal(400), refusal(401), refusal(403), refusal(404), MalformedObjectError("x")])
-def test_failures_that_will_not_pass(error: DeltaloopError) -> None:
+def test_permanent_failures_are_not_retried(error: DeltaloopError) -> None:
     assert Waiting("a", RUNNING).failed(error, now=0.0, random=0.0) is None
 
 
-def test_a_server_that_ends_each_watch_at_once_is_not_asked_without_pause() -> None:
+def test_short_watches_are_repeated_with_delay() -> None:
     waiting = Waiting("a", RUNNING)
     waiting.saw_list([], "1", now=0.0, random=0.0)
     waits = [waiting.watch_ended(lasted=0.1, now=0.0, random=0.0) for _ in range(3)]
     assert waits == [0.5, 1.0, 2.0]
 
 
-def test_a_list_without_a_version_is_asked_for_again_after_a_wait() -> None:
+def test_list_without_version_is_repeated_with_delay() -> None:
     waiting = Waiting("a", RUNNING)
     unversioned = Resource.from_dict({"metadata": {"name": "a"}}, kinds.POD)
     waits = [waiting.saw_list([unversioned], "", now=0.0, random=0.0) for _ in range(6)]
@@ -109,7 +109,7 @@ def test_a_list_without_a_version_is_asked_for_again_after_a_wait() -> None:
     assert waiting.failed(refusal(503), now=0.0, random=0.0) == 0.5, "a version came, so the waits begin again"
 
 
-def test_deletion_is_of_one_object() -> None:
+def test_deletion_condition_is_for_one_uid() -> None:
     waiting = Waiting("a", deleted())
     waiting.saw_list([pod(1, uid="u")], "1", now=0.0, random=0.0)
     assert not waiting.done
@@ -277,7 +277,7 @@ class ForgetsWhereItWas(Waiting):  # type: ignore[misc]  # a mutant of a final c
 
 
 @pytest.mark.nightly
-def test_the_check_finds_a_seeded_bug() -> None:
+def test_check_finds_seeded_bug() -> None:
     assert play(RUNNING, ["break", "run", "stop"]) == (True, True)
     assert play(RUNNING, ["break", "run", "stop"], ForgetsWhereItWas) == (False, True)
 
@@ -286,7 +286,7 @@ def broken() -> TransportError:
     return TransportError("x", method="GET", path="/")
 
 
-def test_waits_grow_to_ten_seconds_and_begin_again_after_an_event_or_a_list() -> None:
+def test_delays_grow_to_ten_seconds_and_restart_after_progress() -> None:
     waiting = Waiting("a", RUNNING)
     waits = [waiting.failed(broken(), now=0.0, random=0.0) for _ in range(7)]
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
@@ -297,7 +297,7 @@ def test_waits_grow_to_ten_seconds_and_begin_again_after_an_event_or_a_list() ->
     assert waiting.failed(broken(), now=0.0, random=0.0) == 0.5
 
 
-def test_an_answer_wipes_out_the_failure_before_it() -> None:
+def test_response_clears_previous_failure() -> None:
     waiting = Waiting("a", RUNNING)
     waiting.failed(broken(), now=0.0, random=0.0)
     assert waiting.last_seen() == "the server has not responded yet; the last attempt failed with TransportError"
@@ -309,14 +309,14 @@ def test_an_answer_wipes_out_the_failure_before_it() -> None:
     assert waiting.last_seen() == "at resourceVersion 12 it has another status.phase"
 
 
-def test_an_event_without_a_version_leaves_the_one_before() -> None:
+def test_event_without_version_keeps_previous_version() -> None:
     waiting = Waiting("a", RUNNING)
     waiting.saw_list([], "9", now=0.0, random=0.0)
     waiting.saw_event(event(EventType.MODIFIED, Resource.from_dict({"metadata": {"name": "a"}}, kinds.POD)))
     assert waiting.ask() == AskForWatch("9")
 
 
-def test_a_bookmark_is_no_object_whatever_its_name() -> None:
+def test_bookmark_is_not_compared_with_condition() -> None:
     waiting = Waiting("a", RUNNING)
     waiting.saw_list([], "9", now=0.0, random=0.0)
     waiting.saw_event(event(EventType.BOOKMARK, pod(12, phase="Running")))
@@ -327,7 +327,7 @@ def test_a_bookmark_is_no_object_whatever_its_name() -> None:
 
 
 @pytest.mark.parametrize(("lasted", "wait"), [(0.0, 0.5), (0.99, 0.5), (1.0, 0.0), (1.5, 0.0)])
-def test_a_watch_of_less_than_a_second_is_waited_for(lasted: float, wait: float) -> None:
+def test_watch_shorter_than_second_is_followed_by_delay(lasted: float, wait: float) -> None:
     waiting = Waiting("a", RUNNING)
     waiting.saw_list([], "9", now=0.0, random=0.0)
     assert waiting.watch_ended(lasted=lasted, now=0.0, random=0.0) == wait
@@ -337,5 +337,5 @@ def test_a_watch_of_less_than_a_second_is_waited_for(lasted: float, wait: float)
     ("code", "survived"),
     [(429, True), (430, False), (499, False), (500, True), (599, True), (600, False)],
 )
-def test_which_refusals_may_pass(code: int, survived: bool) -> None:
+def test_status_codes_that_are_retried(code: int, survived: bool) -> None:
     assert (Waiting("a", RUNNING).failed(refusal(code), now=0.0, random=0.0) is not None) == survived

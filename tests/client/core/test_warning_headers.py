@@ -26,7 +26,7 @@ def test_parsing(header: str, texts: list[str]) -> None:
     assert parse_warning(header) == texts
 
 
-def test_each_text_is_new_once() -> None:
+def test_each_warning_is_new_once() -> None:
     memory = WarningMemory()
     assert memory.new_warnings(['299 - "a"', '299 - "b"']) == ["a", "b"]
     assert memory.new_warnings(['299 - "a"', '299 - "c"']) == ["c"]
@@ -50,7 +50,7 @@ def memory_text(header: str) -> str:
     return WarningMemory().new_warnings([header])[0]
 
 
-def test_all_texts_of_an_answer_each_once_and_redacted() -> None:
+def test_warnings_of_response_are_unique_and_redacted() -> None:
     headers = ['299 - "b", 299 - "a"', '299 - "b"', '199 - "other"', '299 - "Bearer s3cret-token-value"']
     found = all_warnings(headers)
     assert found[:2] == ["b", "a"]

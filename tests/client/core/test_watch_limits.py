@@ -19,7 +19,7 @@ def test_without_timeout_and_bookmarks_there_is_no_limit() -> None:
     assert limits.give_up_at() is None
 
 
-def test_the_deadline_is_15_s_after_what_was_asked_for() -> None:
+def test_deadline_is_15_s_after_requested_timeout() -> None:
     limits = WatchLimits(OPTIONS, now=5.0, timeout_seconds=300)
     assert limits.give_up_at() == 320.0
     limits.saw_bytes(310.0)
@@ -27,7 +27,7 @@ def test_the_deadline_is_15_s_after_what_was_asked_for() -> None:
     assert "15 s after the requested 300 s" in limits.reason(320.0)
 
 
-def test_the_idle_limit_begins_with_the_first_bookmark() -> None:
+def test_idle_limit_starts_with_first_bookmark() -> None:
     limits = WatchLimits(OPTIONS, now=0.0, timeout_seconds=None)
     limits.saw_bytes(10.0)
     assert limits.give_up_at() is None
@@ -42,7 +42,7 @@ def test_the_idle_limit_begins_with_the_first_bookmark() -> None:
     st.none() | st.integers(1, 600),
     st.lists(st.tuples(st.floats(0, 200), st.booleans()), max_size=10),
 )
-def test_against_the_plain_rule(timeout_seconds: int | None, steps: list[tuple[float, bool]]) -> None:
+def test_watch_limits_agree_with_plain_rule(timeout_seconds: int | None, steps: list[tuple[float, bool]]) -> None:
     limits = WatchLimits(OPTIONS, now=0.0, timeout_seconds=timeout_seconds)
     now, bookmarks = 0.0, False
     for pause, is_bookmark in steps:
@@ -57,7 +57,7 @@ def test_against_the_plain_rule(timeout_seconds: int | None, steps: list[tuple[f
 
 
 @pytest.mark.parametrize("number", [0.0, -1.0, float("inf"), float("nan")])
-def test_limits_that_are_none_are_refused(number: float) -> None:
+def test_invalid_idle_timeout_is_rejected(number: float) -> None:
     with pytest.raises(ValueError, check=having(argument="WatchLimitOptions.idle_timeout")):
         WatchLimitOptions(idle_timeout=number)
 
@@ -72,11 +72,11 @@ def test_each_limit_is_checked_by_its_name(field: str) -> None:
         WatchLimitOptions(**wrong)
 
 
-def test_before_anything_came_the_request_was_the_last_sign() -> None:
+def test_last_byte_time_is_request_time_before_first_byte() -> None:
     assert WatchLimits(WatchLimitOptions(), now=5.0, timeout_seconds=None).last_byte_at == 5.0
 
 
-def test_a_silence_before_the_deadline_is_named_as_one() -> None:
+def test_idle_watch_is_named_before_deadline() -> None:
     limits = WatchLimits(WatchLimitOptions(), now=0.0, timeout_seconds=300)
     limits.saw_bookmark()
     assert limits.give_up_at() == 90.0

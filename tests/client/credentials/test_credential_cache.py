@@ -71,7 +71,7 @@ async def test_stored_credential_is_used_until_shortly_before_expiry() -> None:
     assert (await cache.credential(), login.begun) == (TWO, 1)
 
 
-async def test_what_comes_while_a_login_is_about_to_begin_is_taken_in_its_place() -> None:
+async def test_credential_set_before_login_starts_is_used() -> None:
     login = Login()
     cache = login.cache()
     asked = asyncio.create_task(cache.credential())
@@ -81,7 +81,7 @@ async def test_what_comes_while_a_login_is_about_to_begin_is_taken_in_its_place(
 
 
 @pytest.mark.parametrize("error", [FAILED, ConfigError("the CA cannot be read")])
-async def test_a_failure_is_given_to_all_who_come_within_a_second(error: Exception) -> None:
+async def test_failed_login_is_raised_for_one_second(error: Exception) -> None:
     login = Login(error, (ONE, None))
     cache = login.cache()
     depths: list[int] = []
@@ -100,7 +100,7 @@ async def test_a_failure_is_given_to_all_who_come_within_a_second(error: Excepti
 
 
 @pytest.mark.parametrize("error", [FAILED, ConfigError("the CA cannot be read")])
-async def test_until_it_expires_a_credential_survives_failures(
+async def test_credential_is_used_until_expiry_despite_failed_logins(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     login = Login(error, error)
@@ -118,7 +118,7 @@ async def test_until_it_expires_a_credential_survives_failures(
     assert len(logged(caplog)) == 1
 
 
-async def test_what_is_no_failure_of_a_login_passes_and_is_not_remembered() -> None:
+async def test_unexpected_error_of_login_is_raised_and_not_cached() -> None:
     login = Login(ZeroDivisionError(), (TWO, None))
     cache = login.cache()
     cache.put(ONE, expires_at=EPOCH + 1000.0)
@@ -128,7 +128,7 @@ async def test_what_is_no_failure_of_a_login_passes_and_is_not_remembered() -> N
     assert await cache.credential() == TWO
 
 
-async def test_a_refused_one_is_renewed_once() -> None:
+async def test_rejected_credential_is_renewed_once() -> None:
     login = Login((TWO, None), (THREE, None))
     cache = login.cache()
     cache.put(ONE, expires_at=None)
@@ -139,7 +139,7 @@ async def test_a_refused_one_is_renewed_once() -> None:
     assert (await cache.credential(), login.begun) == (THREE, 2)
 
 
-async def test_a_login_that_gives_the_refused_one_again_has_no_other() -> None:
+async def test_login_that_returns_rejected_credential_renews_nothing() -> None:
     login = Login((ONE, None))
     cache = login.cache()
     cache.put(ONE, expires_at=None)
@@ -147,7 +147,7 @@ async def test_a_login_that_gives_the_refused_one_again_has_no_other() -> None:
     assert (await cache.credential(), login.begun) == (ONE, 1)
 
 
-async def test_what_a_login_gave_is_logged_without_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_login_is_logged_without_credential(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     cache = Login((ONE, 62.0), (TWO, None)).cache()
     await cache.credential()
@@ -160,7 +160,7 @@ async def test_what_a_login_gave_is_logged_without_it(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize(("expires_at", "warned"), [(2.0, True), (2.5, False)])
-async def test_what_has_expired_already_serves_those_who_waited_and_is_said(
+async def test_expired_new_credential_is_used_and_warned(
     expires_at: float, warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache = Login((ONE, expires_at)).cache()
@@ -181,7 +181,7 @@ async def test_login_without_waiting_requests(finishes: bool) -> None:
     assert login.begun == (1 if finishes else 2)
 
 
-async def test_a_login_goes_by_its_name() -> None:
+async def test_login_task_has_name() -> None:
     cache = Login((ONE, None)).cache()
     asked = asyncio.create_task(cache.credential())
     await asyncio.sleep(1.0)
@@ -189,7 +189,7 @@ async def test_a_login_goes_by_its_name() -> None:
     await asked
 
 
-def test_another_thread_may_ask() -> None:
+def test_credential_can_be_read_in_other_thread() -> None:
     cache = CredentialCache(Login(), name="login", shown_as={}, wall_clock=lambda: EPOCH)
     cache.put(ONE, expires_at=None)
     found: list[Credential] = []

@@ -61,7 +61,7 @@ def token(name: str, *, expires_at: float | None = None) -> PluginOutcome:
 FAILED = PluginOutcome(code=1, stderr="not logged in")
 
 
-async def test_it_runs_when_a_credential_is_needed_and_not_before() -> None:
+async def test_plugin_runs_when_credential_is_needed() -> None:
     plugin = FakePlugin(token("planted-one"))
     source = plugin.credentials()
     assert not plugin.calls
@@ -72,14 +72,14 @@ async def test_it_runs_when_a_credential_is_needed_and_not_before() -> None:
     assert repr(source) == "<ExecCredentials login>"
 
 
-async def test_requests_that_come_together_share_a_run() -> None:
+async def test_concurrent_requests_share_one_plugin_run() -> None:
     plugin = FakePlugin(token("one"))
     source = plugin.credentials()
     assert await asyncio.gather(*(source.credential() for _ in range(50))) == [bearer("one")] * 50
     assert len(plugin.calls) == 1
 
 
-async def test_it_runs_again_shortly_before_expiry() -> None:
+async def test_plugin_runs_again_shortly_before_expiry() -> None:
     plugin = FakePlugin(token("one", expires_at=3601.0), token("two", expires_at=7200.0))
     source = plugin.credentials()
     await source.credential()
@@ -89,7 +89,7 @@ async def test_it_runs_again_shortly_before_expiry() -> None:
     assert await source.credential() == bearer("two")
 
 
-async def test_what_has_expired_already_is_used_once_and_said_aloud(caplog: pytest.LogCaptureFixture) -> None:
+async def test_expired_plugin_token_is_used_once_and_warned(caplog: pytest.LogCaptureFixture) -> None:
     plugin = FakePlugin(token("one", expires_at=-60.0), token("two"))
     source = plugin.credentials()
     assert await source.credential() == bearer("one")
@@ -97,7 +97,7 @@ async def test_what_has_expired_already_is_used_once_and_said_aloud(caplog: pyte
     assert "clock" in logged(caplog)[0].getMessage()
 
 
-async def test_a_refused_credential_is_replaced_once_for_all() -> None:
+async def test_rejected_plugin_credential_is_replaced_once() -> None:
     plugin = FakePlugin(token("one"), token("two"))
     source = plugin.credentials()
     first = await source.credential()
@@ -106,7 +106,7 @@ async def test_a_refused_credential_is_replaced_once_for_all() -> None:
     assert len(plugin.calls) == 2
 
 
-async def test_a_plugin_that_knows_nothing_better_is_left_alone_for_a_while() -> None:
+async def test_plugin_that_repeats_rejected_token_is_not_run_for_ten_seconds() -> None:
     plugin = FakePlugin(token("one"), token("one"), token("two"))
     source = plugin.credentials()
     first = await source.credential()
@@ -118,7 +118,7 @@ async def test_a_plugin_that_knows_nothing_better_is_left_alone_for_a_while() ->
     assert await source.renew(first) == bearer("two")
 
 
-async def test_a_failure_is_an_error_and_is_not_repeated_within_a_second() -> None:
+async def test_failed_plugin_run_is_not_repeated_within_second() -> None:
     plugin = FakePlugin(FAILED, token("one"))
     source = plugin.credentials()
     for _ in range(3):
@@ -129,7 +129,7 @@ async def test_a_failure_is_an_error_and_is_not_repeated_within_a_second() -> No
     assert await source.credential() == bearer("one")
 
 
-async def test_a_failure_before_expiry_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_plugin_run_before_expiry_keeps_token(caplog: pytest.LogCaptureFixture) -> None:
     plugin = FakePlugin(token("one", expires_at=101.0), FAILED, FAILED)
     source = plugin.credentials()
     await source.credential()
@@ -150,7 +150,7 @@ async def test_plugin_without_waiting_requests_is_ended() -> None:
     assert await source.credential() == bearer("one")
 
 
-async def test_a_person_is_asked_only_if_there_is_one() -> None:
+async def test_interactive_plugin_needs_terminal() -> None:
     always = ExecPlugin(command="login", interactive_mode=InteractiveMode.ALWAYS)
     plugin = FakePlugin(token("one"))
     with pytest.raises(CredentialsError, match="interactiveMode"):
@@ -190,14 +190,14 @@ async def test_the_log_names_the_plugin(caplog: pytest.LogCaptureFixture) -> Non
     assert (renewed.__dict__["duration"], renewed.__dict__["lifetime"]) == (1.0, 99.0)
 
 
-async def test_a_run_goes_by_the_name_of_the_plugin() -> None:
+async def test_plugin_task_has_name_of_plugin() -> None:
     asked = asyncio.create_task(FakePlugin(token("one")).credentials().credential())
     await asyncio.sleep(0.5)
     assert "exec plugin 'login'" in {task.get_name() for task in asyncio.all_tasks()}
     await asked
 
 
-async def test_a_closed_standard_input_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closed_standard_input_is_not_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with io.StringIO() as closed:
         pass
     for stdin in (None, closed, io.StringIO()):

@@ -67,7 +67,7 @@ def refreshed(token: str = SECOND, **more: str) -> HttpResponse:
     return json_answer({"id_token": token, **more})
 
 
-async def test_a_token_that_serves_is_used_without_asking() -> None:
+async def test_valid_token_is_used_without_request() -> None:
     issuer = Issuer()
     source = issuer.credentials()
     assert await source.credential() == bearer(FIRST)
@@ -75,7 +75,7 @@ async def test_a_token_that_serves_is_used_without_asking() -> None:
     assert repr(source) == "<OidcCredentials https://issuer.example/realm/>"
 
 
-async def test_it_is_refreshed_shortly_before_it_expires() -> None:
+async def test_token_is_refreshed_shortly_before_expiry() -> None:
     issuer = Issuer(DISCOVERY, refreshed())
     source = issuer.credentials()
     await asyncio.sleep(3590.0)
@@ -90,13 +90,13 @@ async def test_it_is_refreshed_shortly_before_it_expires() -> None:
     assert issuer.transport.closed
 
 
-async def test_a_refused_token_is_refreshed() -> None:
+async def test_rejected_token_is_refreshed() -> None:
     issuer = Issuer(DISCOVERY, refreshed())
     source = issuer.credentials()
     assert await source.renew(bearer(FIRST)) == bearer(SECOND)
 
 
-async def test_a_new_refresh_token_is_used_from_then_on(caplog: pytest.LogCaptureFixture) -> None:
+async def test_new_refresh_token_is_used_afterwards(caplog: pytest.LogCaptureFixture) -> None:
     third = id_token(EPOCH + 10_800.0, name="third")
     issuer = Issuer(DISCOVERY, refreshed(refresh_token="planted-rotated"), DISCOVERY, refreshed(third))
     source = issuer.credentials(id_token="")
@@ -127,7 +127,7 @@ async def test_without_a_refresh_token_no_refresh_is_possible() -> None:
         ([TransportError("GET /x: nothing listens", method="GET", path="/x")], "nothing listens"),
     ],
 )
-async def test_what_can_go_wrong(
+async def test_failed_refreshes_raise_error_without_secrets(
     answers: list[HttpResponse | Exception | After], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -143,14 +143,14 @@ async def test_what_can_go_wrong(
     assert "planted" not in str(caught.value) + shown + repr(source)
 
 
-async def test_an_issuer_that_does_not_answer() -> None:
+async def test_silent_issuer_times_out() -> None:
     source = Issuer(DISCOVERY, After(60.0, refreshed())).credentials(id_token="")
     with pytest.raises(CredentialsError, match="30 s"):
         await source.credential()
     assert asyncio.get_running_loop().time() == 30.0
 
 
-async def test_a_failure_is_not_repeated_within_a_second() -> None:
+async def test_failed_refresh_is_not_repeated_within_second() -> None:
     issuer = Issuer(json_answer({}, status=500), DISCOVERY, refreshed())
     source = issuer.credentials(id_token="")
     for _ in range(3):
@@ -172,7 +172,7 @@ async def test_the_log_names_the_issuer(caplog: pytest.LogCaptureFixture) -> Non
     assert (records[1].__dict__["duration"], records[1].__dict__["lifetime"]) == (2.0, 7198.0)
 
 
-async def test_how_the_issuer_is_reached(authority: Authority, tmp_path: Path) -> None:
+async def test_issuer_is_reached_with_its_certificate_authority(authority: Authority, tmp_path: Path) -> None:
     answer = json_answer({"token_endpoint": "https://tokens.example/t"})
     for ca_data, ca_file in ((authority.pem, None), (None, tmp_path / "ca"), (None, None)):
         issuer = Issuer(answer, refreshed())
@@ -197,7 +197,7 @@ async def test_how_the_issuer_is_reached(authority: Authority, tmp_path: Path) -
         assert refresh.headers["Content-Type"] == "application/x-www-form-urlencoded"
 
 
-async def test_a_way_to_the_issuer_is_closed_when_it_fails() -> None:
+async def test_connection_to_issuer_is_closed_after_failure() -> None:
     issuer = Issuer(TransportError("down", method="GET", path="/x"))
     with pytest.raises(CredentialsError, match=r"down.*idp-certificate-authority") as caught:
         await issuer.credentials(id_token="").credential()
@@ -206,14 +206,14 @@ async def test_a_way_to_the_issuer_is_closed_when_it_fails() -> None:
     assert isinstance(caught.value.__cause__, TransportError)
 
 
-async def test_without_a_refresh_token_a_refused_token_is_not_sent_again() -> None:
+async def test_rejected_token_without_refresh_token_is_not_sent_again() -> None:
     source = Issuer().credentials(refresh_token="")
     assert await source.renew(bearer(FIRST)) is None
     with pytest.raises(CredentialsError, match="refresh-token"):
         await source.credential()
 
 
-async def test_a_token_that_is_refused_again_has_no_other() -> None:
+async def test_refresh_that_returns_rejected_token_renews_nothing() -> None:
     source = Issuer(DISCOVERY, refreshed(FIRST)).credentials()
     assert await source.renew(bearer(FIRST)) is None
 
@@ -275,7 +275,7 @@ async def joined(source: OidcCredentials, waits: threading.Event) -> Credential:
     return await asked
 
 
-def test_two_loops_do_not_send_one_refresh_token_twice() -> None:
+def test_two_loops_send_refresh_token_once() -> None:
     """The work's loop and that of the lease's renewal share the credentials."""
     issuer = Rotating()
     source, waits = rotating(issuer), threading.Event()
@@ -290,7 +290,7 @@ def test_two_loops_do_not_send_one_refresh_token_twice() -> None:
 
 
 @pytest.mark.real_time
-async def test_who_is_cancelled_does_not_cut_off_a_refresh() -> None:
+async def test_cancellation_does_not_interrupt_refresh() -> None:
     """The token that was sent may be void by then, and the new one would be lost."""
     issuer = Rotating()
     source = rotating(issuer)
@@ -302,7 +302,7 @@ async def test_who_is_cancelled_does_not_cut_off_a_refresh() -> None:
     assert (issuer.refreshes, issuer.revoked) == (1, False)
 
 
-def test_one_kubeconfig_has_one_source_however_often_it_is_read() -> None:
+def test_kubeconfig_read_twice_shares_oidc_credentials() -> None:
     provider = OidcProvider(issuer_url="https://shared.example", client_id="me", refresh_token=SecretText("planted-1"))
     again = OidcProvider(issuer_url="https://shared.example", client_id="me", refresh_token=SecretText("planted-1"))
     assert shared_oidc_credentials(provider) is shared_oidc_credentials(again)
@@ -310,7 +310,7 @@ def test_one_kubeconfig_has_one_source_however_often_it_is_read() -> None:
     assert shared_oidc_credentials(provider) is not shared_oidc_credentials(other), "somebody has logged in again"
 
 
-def test_threads_that_read_one_kubeconfig_take_turns() -> None:
+def test_threads_share_oidc_credentials_of_kubeconfig() -> None:
     provider = OidcProvider(issuer_url="https://turns.example", client_id="me", refresh_token=SecretText("planted"))
     with ThreadPoolExecutor(1) as threads:
         with _shared_lock:

@@ -54,7 +54,7 @@ async def is_gone(pid: int) -> bool:
     return False
 
 
-async def test_what_it_gets_and_what_it_gives(folder: Path) -> None:
+async def test_plugin_process_receives_input_and_returns_output(folder: Path) -> None:
     outcome = await run_plugin(script(folder, 'cat; echo "$1|$2|$MARK|$HOME"; echo warning >&2; exit 3'))
     assert (outcome.end, outcome.code) == (PluginEnd.EXITED, 3)
     assert outcome.output == b"a b|c|value|\n"
@@ -87,14 +87,14 @@ async def test_timeout_ends_plugin_and_its_children(folder: Path) -> None:
     assert await is_gone(int((folder / "child").read_text()))
 
 
-async def test_a_plugin_that_left_somebody_holding_its_output(folder: Path) -> None:
+async def test_plugin_child_that_keeps_output_open_is_ended(folder: Path) -> None:
     call = script(folder, 'sleep 60 & echo $! > "$FOLDER/child"; exit 0')
     outcome = await run_plugin(with_limit(call, 0.3))
     assert outcome.end is PluginEnd.TIMED_OUT
     assert await is_gone(int((folder / "child").read_text()))
 
 
-async def test_cancellation_ends_it(folder: Path) -> None:
+async def test_cancellation_ends_plugin(folder: Path) -> None:
     call = script(folder, 'echo $$ > "$FOLDER/pid"; sleep 60')
     running = asyncio.create_task(run_plugin(call))
     while not (folder / "pid").exists() or not (folder / "pid").read_text().strip():  # noqa: ASYNC110 - another process
@@ -107,7 +107,7 @@ async def test_cancellation_ends_it(folder: Path) -> None:
 
 @pytest.mark.parametrize("has_stdin", [False, True])
 @pytest.mark.parametrize("turns", range(12))
-async def test_cancellation_while_it_is_being_started(folder: Path, turns: int, has_stdin: bool) -> None:
+async def test_cancellation_during_start_ends_plugin(folder: Path, turns: int, has_stdin: bool) -> None:
     call = script(folder, 'echo $$ > "$FOLDER/pid"; exec sleep 60')
     running = asyncio.create_task(run_plugin(with_limit(call, 5.0, has_stdin=has_stdin)))
     for _ in range(turns):
@@ -139,7 +139,7 @@ async def test_cancellation_ends_children_of_the_plugin(folder: Path, turns: int
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_cancellation_of_what_cannot_be_started(folder: Path, turns: int) -> None:
+async def test_cancellation_of_plugin_that_cannot_start(folder: Path, turns: int) -> None:
     call = script(folder, "")
     (folder / "plugin").chmod(0o600)
     running = asyncio.create_task(run_plugin(call))
@@ -153,7 +153,7 @@ async def test_cancellation_of_what_cannot_be_started(folder: Path, turns: int) 
         await running
 
 
-async def test_with_a_terminal_it_stays_in_our_session_and_is_ended_all_the_same(folder: Path) -> None:
+async def test_plugin_with_terminal_stays_in_session_and_is_ended(folder: Path) -> None:
     call = script(folder, 'echo $$ > "$FOLDER/pid"; ps -o sid= -p $$ > "$FOLDER/sid"; exec sleep 60')
     outcome = await run_plugin(with_limit(call, 0.5, has_stdin=True))
     assert (outcome.end, outcome.code) == (PluginEnd.TIMED_OUT, -9)
@@ -161,20 +161,20 @@ async def test_with_a_terminal_it_stays_in_our_session_and_is_ended_all_the_same
     assert int((folder / "sid").read_text() or os.getsid(0)) == os.getsid(0)
 
 
-async def test_too_much_output(folder: Path) -> None:
+async def test_plugin_with_too_much_output_is_ended(folder: Path) -> None:
     outcome = await run_plugin(script(folder, "yes planted"))
     assert outcome.end is PluginEnd.TOO_MUCH
     assert len(outcome.output) < 2_000_000
 
 
-async def test_of_much_standard_error_the_end_is_kept(folder: Path) -> None:
+async def test_end_of_long_standard_error_is_kept(folder: Path) -> None:
     outcome = await run_plugin(script(folder, "yes line | head -c 300000 >&2; echo end >&2"))
     assert outcome.end is PluginEnd.EXITED
     assert len(outcome.stderr) <= 16 * 1024
     assert outcome.stderr.endswith("end\n")
 
 
-def test_where_a_program_is_looked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_is_found_in_search_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = Path(script(folder, "").command)
     (folder / "directory").mkdir()
     (folder / "plain").write_text("no program")
@@ -187,31 +187,31 @@ def test_where_a_program_is_looked_for(folder: Path, monkeypatch: pytest.MonkeyP
     assert find_program("/any/path", search) == "/any/path"
 
 
-async def test_whoever_closes_its_output_may_go_on(folder: Path) -> None:
+async def test_plugin_that_closes_output_can_continue(folder: Path) -> None:
     outcome = await run_plugin(script(folder, "exec >&- 2>&-; sleep 0.1; exit 3"))
     assert (outcome.end, outcome.code) == (PluginEnd.EXITED, 3)
 
 
 @pytest.mark.parametrize(("size", "end"), [(1024 * 1024, PluginEnd.EXITED), (1024 * 1024 + 1, PluginEnd.TOO_MUCH)])
-async def test_how_much_output_is_taken(folder: Path, size: int, end: PluginEnd) -> None:
+async def test_plugin_output_is_limited(folder: Path, size: int, end: PluginEnd) -> None:
     outcome = await run_plugin(script(folder, f"head -c {size} /dev/zero; exit 3"))
     assert outcome.end is end
     if end is PluginEnd.EXITED:
         assert (len(outcome.output), outcome.code) == (size, 3)
 
 
-async def test_how_much_standard_error_is_kept(folder: Path) -> None:
+async def test_kept_standard_error_is_limited(folder: Path) -> None:
     outcome = await run_plugin(script(folder, "head -c 100000 /dev/zero >&2; printf '\\377end' >&2"))
     assert len(outcome.stderr) == 16 * 1024
     assert outcome.stderr.endswith("\ufffdend")
 
 
-async def test_whoever_is_ended_by_a_signal(folder: Path) -> None:
+async def test_plugin_ended_by_signal_has_negative_code(folder: Path) -> None:
     outcome = await run_plugin(script(folder, "kill -9 $$"))
     assert (outcome.end, outcome.code) == (PluginEnd.EXITED, -9)
 
 
-async def test_what_may_not_be_run(folder: Path) -> None:
+async def test_plugin_without_execute_permission_is_not_started(folder: Path) -> None:
     call = script(folder, "")
     (folder / "plugin").chmod(0o600)
     outcome = await run_plugin(call)
@@ -222,7 +222,7 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-async def test_whoever_is_in_another_session_keeps_nobody_waiting(folder: Path) -> None:
+async def test_child_in_other_session_does_not_delay_plugin(folder: Path) -> None:
     call = script(folder, 'setsid sleep 60 & echo $! > "$FOLDER/child"; exit 0')
     before = open_files()
     outcome = await run_plugin(with_limit(call, 0.2))
@@ -233,7 +233,7 @@ async def test_whoever_is_in_another_session_keeps_nobody_waiting(folder: Path) 
         os.kill(int((folder / "child").read_text()), signal.SIGKILL)
 
 
-async def test_a_program_is_looked_for_in_the_usual_places_if_none_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_program_is_found_in_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PATH")
     call = PluginCall(command="true", args=(), environ={}, has_stdin=False, timeout=5.0)
     assert (await run_plugin(call)).end is PluginEnd.EXITED
@@ -253,7 +253,9 @@ async def test_its_standard_input(folder: Path, has_stdin: bool) -> None:
     assert outcome.output.startswith(b"pipe:" if has_stdin else b"/dev/null")
 
 
-async def test_with_a_terminal_its_standard_error_is_not_taken(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_standard_error_of_plugin_with_terminal_is_not_captured(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     outcome = await run_plugin(with_limit(script(folder, "echo asking >&2; echo answer"), 5.0, has_stdin=True))
     assert (outcome.output, outcome.stderr) == (b"answer\n", "")
     assert capfd.readouterr().err == "asking\n"

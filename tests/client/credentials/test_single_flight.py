@@ -33,7 +33,7 @@ class Work:
         return outcome
 
 
-async def test_all_who_wait_share_one_run() -> None:
+async def test_concurrent_callers_share_one_run() -> None:
     work = Work("one", "two")
     flight = SingleFlight(work, name="work")
     assert await asyncio.gather(*(flight.join() for _ in range(5))) == ["one"] * 5
@@ -42,14 +42,14 @@ async def test_all_who_wait_share_one_run() -> None:
     assert asyncio.get_running_loop().time() == 20.0
 
 
-async def test_a_failure_is_everybodys() -> None:
+async def test_failure_is_raised_to_all_callers() -> None:
     flight = SingleFlight(Work(ValueError("no"), "two"), name="work")
     outcomes = await asyncio.gather(*(flight.join() for _ in range(3)), return_exceptions=True)
     assert [str(outcome) for outcome in outcomes] == ["no"] * 3
     assert await flight.join() == "two"
 
 
-async def test_the_first_one_may_leave() -> None:
+async def test_first_caller_can_leave() -> None:
     work = Work("one")
     flight = SingleFlight(work, name="work")
     first = asyncio.create_task(flight.join())
@@ -61,7 +61,7 @@ async def test_the_first_one_may_leave() -> None:
     assert (work.runs, work.cancelled) == (1, 0)
 
 
-async def test_with_the_last_one_the_run_ends() -> None:
+async def test_run_is_canceled_when_last_caller_leaves() -> None:
     work = Work("one")
     flight = SingleFlight(work, name="work")
     waiting = [asyncio.create_task(flight.join()) for _ in range(2)]
@@ -75,7 +75,7 @@ async def test_with_the_last_one_the_run_ends() -> None:
     assert work.runs == 2
 
 
-async def test_who_comes_while_a_run_is_being_ended_gets_another_one() -> None:
+async def test_caller_during_cancellation_starts_new_run() -> None:
     work = Work("one")
     flight = SingleFlight(work, name="work")
     leaving = asyncio.create_task(flight.join())
@@ -86,7 +86,7 @@ async def test_who_comes_while_a_run_is_being_ended_gets_another_one() -> None:
     assert asyncio.get_running_loop().time() == 11.5, "it did not wait for the one that is being ended"
 
 
-async def test_a_run_that_finishes_goes_on_without_those_who_waited() -> None:
+async def test_finishing_run_continues_without_callers() -> None:
     work = Work("one")
     flight = SingleFlight(work, name="work", finishes=True)
     leaving = asyncio.create_task(flight.join())
@@ -161,7 +161,7 @@ def test_two_loops_share_one_run() -> None:
     assert work.ran_in == ["first"]
 
 
-def test_once_two_loops_have_asked_no_run_is_on_either() -> None:
+def test_run_for_two_loops_uses_thread() -> None:
     """A loop that is blocked must not keep the other one, which renews a lease, from its credentials."""
     work = SlowWork()
     work.release.set()
@@ -180,7 +180,7 @@ def test_once_two_loops_have_asked_no_run_is_on_either() -> None:
 
 
 @pytest.mark.parametrize("renew_in_thread", [False, True])
-def test_the_last_to_leave_ends_a_run_that_is_on_another_loop(renew_in_thread: bool) -> None:
+def test_last_caller_cancels_run_on_other_loop(renew_in_thread: bool) -> None:
     work, on_board, first_left, over = SlowWork(), threading.Event(), threading.Event(), threading.Event()
     flight = SingleFlight(work, name="work")
 
@@ -216,7 +216,7 @@ def test_the_last_to_leave_ends_a_run_that_is_on_another_loop(renew_in_thread: b
     earlier.close()
 
 
-def test_a_run_whose_loop_ends_is_begun_again_by_those_who_wait() -> None:
+def test_run_is_restarted_when_its_loop_ends() -> None:
     work, on_board = SlowWork(), threading.Event()
     flight = SingleFlight(work, name="of its own")
 
@@ -237,7 +237,7 @@ def test_a_run_whose_loop_ends_is_begun_again_by_those_who_wait() -> None:
     assert len(work.ran_in) == 2
 
 
-def test_a_loop_that_is_closed_under_a_run_is_not_waited_for() -> None:
+def test_closed_loop_of_run_is_not_waited_for() -> None:
     work, on_board = SlowWork(), threading.Event()
     flight = SingleFlight(work, name="work")
     stopped = asyncio.new_event_loop()
@@ -265,13 +265,13 @@ async def whether_daemon() -> bool:
     return threading.current_thread().daemon
 
 
-def test_a_run_in_a_thread_keeps_no_program_from_ending() -> None:
+def test_thread_of_run_is_daemon() -> None:
     flight: _Flight[bool] = _Flight(None)
     flight.begin(whether_daemon, "work")
     assert flight.outcome.result(5.0)
 
 
-def test_a_run_that_nobody_wants_any_more_before_it_began_is_cancelled() -> None:
+def test_run_canceled_before_start_does_not_run() -> None:
     work = SlowWork()
     flight: _Flight[str] = _Flight(None)
     flight.cancel()
@@ -281,13 +281,13 @@ def test_a_run_that_nobody_wants_any_more_before_it_began_is_cancelled() -> None
     assert work.ran_in == []
 
 
-async def test_a_run_that_has_no_task_yet_can_be_given_up() -> None:
+async def test_run_without_task_can_be_canceled() -> None:
     flight: _Flight[str] = _Flight(asyncio.get_running_loop())
     flight.cancel()
     assert flight.unwanted
 
 
-def test_a_run_whose_loop_is_closed_can_be_given_up() -> None:
+def test_run_with_closed_loop_can_be_canceled() -> None:
     loop = asyncio.new_event_loop()
     flight: _Flight[str] = _Flight(loop)
 
@@ -305,7 +305,7 @@ def test_a_run_whose_loop_is_closed_can_be_given_up() -> None:
         flight.outcome.result(0)
 
 
-def test_a_run_that_cannot_begin_is_lost() -> None:
+def test_run_that_cannot_start_raises_lost_error() -> None:
     def no_work() -> Coroutine[Any, Any, str]:
         raise ZeroDivisionError
 
@@ -340,7 +340,7 @@ def closed_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def test_the_last_to_leave_a_lost_run_leaves_the_one_that_was_begun_since() -> None:
+async def test_leaving_lost_run_keeps_newer_run() -> None:
     flight: SingleFlight[str] = SingleFlight(Work("one"), name="work")
     lost: _Flight[str] = _Flight(closed_loop())
     lost.waiting = 1
@@ -350,7 +350,7 @@ async def test_the_last_to_leave_a_lost_run_leaves_the_one_that_was_begun_since(
     assert flight._flight is since
 
 
-def test_whose_loop_is_closed_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_caller_with_closed_loop_is_not_notified(caplog: pytest.LogCaptureFixture) -> None:
     work = SlowWork()
     flight: _Flight[str] = _Flight(None)
     flight.begin(work, "work")
@@ -369,7 +369,7 @@ def test_whose_loop_is_closed_is_not_told(caplog: pytest.LogCaptureFixture) -> N
     assert [record for record in caplog.records if record.name == "concurrent.futures"] == []
 
 
-async def test_a_forked_process_knows_nothing_of_the_parents_runs() -> None:
+async def test_forked_process_has_no_runs_of_parent() -> None:
     flight: SingleFlight[str] = SingleFlight(Work("one"), name="work")
     joined = asyncio.create_task(flight.join())
     await asyncio.sleep(1.0)

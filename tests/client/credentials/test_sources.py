@@ -20,7 +20,7 @@ async def header(source: Credentials) -> str:
     return authorization.reveal()
 
 
-async def test_a_token_file_is_read_once_a_minute(tmp_path: Path) -> None:
+async def test_token_file_is_read_again_after_minute(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one\n")
     source = TokenFile(path)
@@ -32,7 +32,7 @@ async def test_a_token_file_is_read_once_a_minute(tmp_path: Path) -> None:
     assert await header(source) == "Bearer two"
 
 
-async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
+async def test_rejected_token_is_read_again_immediately(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one")
     source = TokenFile(path)
@@ -44,7 +44,7 @@ async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
     assert renewed == bearer("two")
 
 
-async def test_a_file_that_goes_away_leaves_the_last_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_deleted_token_file_keeps_last_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "token"
     path.write_text("planted-token")
     source = TokenFile(path)
@@ -60,7 +60,7 @@ async def test_a_file_that_goes_away_leaves_the_last_token(tmp_path: Path, caplo
     assert "planted" not in caplog.text
 
 
-async def test_a_file_that_never_was(tmp_path: Path) -> None:
+async def test_token_file_that_never_existed_raises_error(tmp_path: Path) -> None:
     source = TokenFile(tmp_path / "token")
     with pytest.raises(ConfigError, check=having(argument="tokenFile")):
         await source.credential()
@@ -68,7 +68,7 @@ async def test_a_file_that_never_was(tmp_path: Path) -> None:
     assert await header(source) == "Bearer one"
 
 
-async def test_a_file_that_holds_no_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_token_file_with_invalid_content_raises_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "token"
     path.write_text("planted\nplanted")
     source = TokenFile(path)
@@ -80,21 +80,21 @@ async def test_a_file_that_holds_no_token(tmp_path: Path, caplog: pytest.LogCapt
     assert "planted" not in caplog.text
 
 
-async def test_what_never_changes_cannot_be_renewed() -> None:
+async def test_static_credentials_cannot_be_renewed() -> None:
     for source in (StaticToken(SecretText("planted")), BasicAuth("me", SecretText("planted"))):
         assert await source.renew(await source.credential()) is None
         assert "planted" not in repr(source)
         assert "planted" not in repr(await source.credential())
 
 
-async def test_what_is_sent() -> None:
+async def test_static_sources_return_authorization_header() -> None:
     assert await header(StaticToken(SecretText("planted"))) == "Bearer planted"
     assert await header(BasicAuth("mü", SecretText("p:w"))) == "Basic bcO8OnA6dw=="
     assert repr(StaticToken(SecretText("planted"))) == "<StaticToken>"
     assert repr(BasicAuth("me", SecretText("planted"))) == "<BasicAuth>"
 
 
-async def test_until_the_file_can_be_read_the_fallback_serves(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_fallback_token_is_used_until_file_is_readable(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "token"
     source = TokenFile(path, fallback=SecretText("planted"))
     assert await header(source) == "Bearer planted"
@@ -115,7 +115,7 @@ async def test_until_the_file_can_be_read_the_fallback_serves(tmp_path: Path, ca
         (b" \n", "token file is empty", None),
     ],
 )
-async def test_a_file_that_becomes_unusable_leaves_the_last_token_and_is_named(
+async def test_unusable_token_file_keeps_last_token_and_is_logged(
     content: bytes, message: str, reason: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "token"
@@ -134,7 +134,7 @@ async def test_a_file_that_becomes_unusable_leaves_the_last_token_and_is_named(
     assert await source.renew(first) == bearer("two")
 
 
-async def test_without_any_token_the_error_names_the_file_and_the_field(tmp_path: Path) -> None:
+async def test_error_without_token_names_file_and_field(tmp_path: Path) -> None:
     source = TokenFile(tmp_path / "token")
     with pytest.raises(ConfigError, check=having(argument="tokenFile")):
         await source.renew(bearer("x"))

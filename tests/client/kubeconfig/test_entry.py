@@ -27,7 +27,7 @@ def test_missing_fields_are_empty() -> None:
     assert entry("").data("x") is None
 
 
-def test_what_is_there() -> None:
+def test_entry_returns_values_of_given_types() -> None:
     assert entry("a").text("x") == "a"
     assert (entry(True).flag("x"), entry(False).flag("x")) == (True, False)
     assert entry(["a", "b"]).texts("x") == ("a", "b")
@@ -73,7 +73,7 @@ def test_error_names_file_entry_and_field(read: str, value: Any, argument: str) 
     assert "planted" not in str(caught.value)
 
 
-def test_data_or_a_file_is_named_without_its_ending() -> None:
+def test_error_for_data_names_field_with_suffix() -> None:
     with pytest.raises(ConfigError, check=having(argument="client-key-data")):
         Entry("user 'u'", {"client-key-data": "!"}, "file", Path("/d")).data("client-key-data")
 
@@ -84,7 +84,7 @@ def test_its_repr_has_no_values() -> None:
     assert "planted" not in shown
 
 
-def test_of_an_address_only_the_last_slash_is_taken() -> None:
+def test_only_trailing_slash_of_server_is_removed() -> None:
     for server, taken in (("https://h/preX/", "https://h/preX"), ("https://h/", "https://h")):
         content = {
             "current-context": "c",

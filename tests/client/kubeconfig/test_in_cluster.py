@@ -22,7 +22,7 @@ def service_account(tmp_path: Path, authority: Authority) -> Path:
     return tmp_path
 
 
-async def test_a_pod(service_account: Path) -> None:
+async def test_in_cluster_configuration_of_pod(service_account: Path) -> None:
     config = load_in_cluster(ENVIRON, service_account=service_account)
     assert (config.server, config.namespace) == ("https://10.0.0.1:443", "mine")
     assert config.tls.ca_file == service_account / "ca.crt"
@@ -37,13 +37,13 @@ def test_ipv6(service_account: Path) -> None:
     assert load_in_cluster(environ, service_account=service_account).server == "https://[fd00::1]:443"
 
 
-def test_without_namespace_it_is_default(service_account: Path) -> None:
+def test_missing_namespace_file_means_default(service_account: Path) -> None:
     (service_account / "namespace").unlink()
     assert load_in_cluster(ENVIRON, service_account=service_account).namespace == "default"
 
 
 @pytest.mark.parametrize("missing", ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"])
-def test_outside_of_a_pod(service_account: Path, missing: str) -> None:
+def test_missing_environment_variable_means_outside_cluster(service_account: Path, missing: str) -> None:
     environ = {name: value for name, value in ENVIRON.items() if name != missing}
     assert not is_in_cluster(environ, service_account=service_account)
     with pytest.raises(ConfigError, check=having(argument="KUBERNETES_SERVICE_HOST")):
@@ -51,24 +51,24 @@ def test_outside_of_a_pod(service_account: Path, missing: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["token", "ca.crt"])
-def test_a_missing_file(service_account: Path, missing: str) -> None:
+def test_missing_file_of_service_account_raises_error(service_account: Path, missing: str) -> None:
     (service_account / missing).unlink()
     with pytest.raises(ConfigError, check=having(argument=str(service_account / missing))):
         load_in_cluster(ENVIRON, service_account=service_account)
 
 
-def test_an_empty_token(service_account: Path) -> None:
+def test_empty_token_of_service_account_raises_error(service_account: Path) -> None:
     assert is_in_cluster(ENVIRON, service_account=service_account)
     (service_account / "token").write_text("\n")
     with pytest.raises(ConfigError, check=having(argument=str(service_account / "token"))):
         load_in_cluster(ENVIRON, service_account=service_account)
 
 
-def test_where_a_pod_has_its_service_account() -> None:
+def test_service_account_path_is_standard() -> None:
     assert Path("/var/run/secrets/kubernetes.io/serviceaccount") == SERVICE_ACCOUNT
 
 
-def test_the_environment_is_that_of_the_process(service_account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_of_process_is_default(service_account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ENVIRON:
         monkeypatch.delenv(name, raising=False)
     assert not is_in_cluster(service_account=service_account)
@@ -81,7 +81,7 @@ def test_the_environment_is_that_of_the_process(service_account: Path, monkeypat
 
 
 @pytest.mark.parametrize("empty", ENVIRON)
-def test_an_empty_variable_is_none(service_account: Path, empty: str) -> None:
+def test_empty_environment_variable_is_missing(service_account: Path, empty: str) -> None:
     environ = {**ENVIRON, empty: ""}
     assert not is_in_cluster(environ, service_account=service_account)
     with pytest.raises(ConfigError, check=having(argument="KUBERNETES_SERVICE_HOST")):
@@ -89,25 +89,25 @@ def test_an_empty_variable_is_none(service_account: Path, empty: str) -> None:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_without_a_token_it_is_no_pod(service_account: Path, there: bool) -> None:
+def test_missing_token_means_outside_cluster(service_account: Path, there: bool) -> None:
     (service_account / "token").unlink()
     if there:
         (service_account / "token").mkdir()
     assert not is_in_cluster(ENVIRON, service_account=service_account)
 
 
-def test_a_path_that_cannot_be_looked_at_is_no_pod() -> None:
+def test_invalid_service_account_path_means_outside_cluster() -> None:
     assert not is_in_cluster(ENVIRON, service_account=Path("x" * 5000))
 
 
-def test_an_authority_that_cannot_be_looked_at_is_missing(service_account: Path) -> None:
+def test_unreadable_authority_is_missing(service_account: Path) -> None:
     (service_account / "ca.crt").unlink()
     (service_account / "ca.crt").symlink_to("x" * 300)
     with pytest.raises(ConfigError, check=having(argument=str(service_account / "ca.crt"))):
         load_in_cluster(ENVIRON, service_account=service_account)
 
 
-def test_why_a_file_cannot_be_read(service_account: Path) -> None:
+def test_error_of_service_account_file_has_reason(service_account: Path) -> None:
     (service_account / "namespace").write_bytes(b"\xff")
     assert load_in_cluster(ENVIRON, service_account=service_account).namespace == "default"
     (service_account / "token").write_bytes(b"\xff")

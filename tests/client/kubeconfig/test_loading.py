@@ -64,7 +64,7 @@ async def header(credentials: object) -> str:
     return authorization.reveal()
 
 
-async def test_the_current_context(plain: Path) -> None:
+async def test_current_context_is_used(plain: Path) -> None:
     config = load_kubeconfig(plain)
     assert (config.server, config.namespace, config.context) == ("https://near.example:6443", "mine", "here")
     assert await header(config.credentials) == "Bearer planted-token"
@@ -80,11 +80,11 @@ def test_another_context(plain: Path, context: str) -> None:
     assert config.credentials is None
 
 
-def test_the_namespace_given_goes_first(plain: Path) -> None:
+def test_given_namespace_overrides_kubeconfig(plain: Path) -> None:
     assert load_kubeconfig(plain, namespace="other").namespace == "other"
 
 
-def test_everything_as_data(authority: Authority) -> None:
+def test_kubeconfig_with_inline_data(authority: Authority) -> None:
     config = load_kubeconfig(
         content(
             {
@@ -129,12 +129,12 @@ def test_files_are_relative_to_the_kubeconfig(tmp_path: Path, authority: Authori
     )
 
 
-def test_base64_may_be_folded(authority: Authority) -> None:
+def test_base64_with_line_breaks_is_accepted(authority: Authority) -> None:
     folded = "\n".join(base64_text(authority.pem)[start : start + 64] for start in range(0, 4000, 64))
     assert load_kubeconfig(content({"certificate-authority-data": folded})).tls.ca_data == authority.pem
 
 
-async def test_a_token_file_goes_before_a_token(tmp_path: Path) -> None:
+async def test_token_file_overrides_token(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from-file\n")
     config = load_kubeconfig(content(user={"token": "fallback", "tokenFile": str(tmp_path / "token")}))
     assert isinstance(config.credentials, TokenFile)
@@ -150,11 +150,11 @@ async def test_basic_auth() -> None:
     ("cluster", "server"),
     [({"server": "h:8080"}, "http://h:8080"), ({"server": "h", "insecure-skip-tls-verify": True}, "https://h")],
 )
-def test_an_address_without_scheme(cluster: dict[str, Any], server: str) -> None:
+def test_server_without_scheme_gets_default(cluster: dict[str, Any], server: str) -> None:
     assert load_kubeconfig(content(cluster)).server == server
 
 
-def test_an_address_without_scheme_is_one_of_tls_if_anything_says_so(tmp_path: Path, authority: Authority) -> None:
+def test_server_without_scheme_uses_tls_if_tls_is_configured(tmp_path: Path, authority: Authority) -> None:
     (tmp_path / "ca").write_bytes(authority.pem)
     shown = {
         "client-certificate-data": base64_text(authority.client_certificate),
@@ -202,7 +202,7 @@ def test_finding_files(tmp_path: Path) -> None:
         find_kubeconfigs({"KUBECONFIG": str(tmp_path / "missing")}, home=home)
 
 
-def test_a_user_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_path_without_home_directory_raises_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_home(*_: Path) -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -213,7 +213,7 @@ def test_a_user_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> Non
         load_kubeconfig("~/config")
 
 
-def test_a_directory_that_cannot_be_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inaccessible_directory_keeps_default_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(_: Path) -> bool:
         raise PermissionError(13, "Permission denied")
 
@@ -221,7 +221,7 @@ def test_a_directory_that_cannot_be_looked_into(tmp_path: Path, monkeypatch: pyt
     assert find_kubeconfigs({}, home=tmp_path) == [tmp_path / ".kube" / "config"]
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_kubeconfig_raises_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing .*No such file"):
         load_kubeconfig(tmp_path / "missing")
     with pytest.raises(ConfigError, match="Is a directory"):
@@ -261,7 +261,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         (PLAIN.replace("server: https://near.example:6443/", "{}"), "server"),
     ],
 )
-def test_files_that_are_wrong(tmp_path: Path, text: str, argument: str) -> None:
+def test_invalid_kubeconfig_raises_error(tmp_path: Path, text: str, argument: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(ConfigError, check=having(argument=argument.format(path=path))) as caught:
@@ -270,7 +270,7 @@ def test_files_that_are_wrong(tmp_path: Path, text: str, argument: str) -> None:
     assert "planted" not in str(caught.value)
 
 
-def test_a_wrong_context_lists_those_there_are(plain: Path) -> None:
+def test_unknown_context_error_lists_contexts(plain: Path) -> None:
     with pytest.raises(ConfigError, check=having(argument="context"), match="here, there, userless"):
         load_kubeconfig(plain, context="gone")
 
@@ -312,7 +312,7 @@ CERTIFICATE = base64_text(b"certificate")
         ({}, {"client-key": "/missing"}, "client-key"),
     ],
 )
-def test_entries_that_are_wrong(cluster: dict[str, Any], user: dict[str, Any], message: str) -> None:
+def test_invalid_entry_raises_error(cluster: dict[str, Any], user: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, check=having(argument=message)) as caught:
         load_kubeconfig(content(cluster, user))
     assert str(caught.value).startswith("kubeconfig (given as a mapping): ")
@@ -324,12 +324,12 @@ def test_entries_that_are_wrong(cluster: dict[str, Any], user: dict[str, Any], m
 # test_every_configuration.
 
 
-def test_text_that_cannot_be_written(tmp_path: Path) -> None:
+def test_password_with_lone_surrogate_raises_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, check=having(argument="password")):
         load_kubeconfig(content(user={"username": "me", "password": "\ud800"}))
 
 
-def test_exec_goes_with_impersonation_and_a_certificate(authority: Authority) -> None:
+def test_exec_plugin_with_impersonation_and_certificate(authority: Authority) -> None:
     config = load_kubeconfig(
         content(
             user={
@@ -345,7 +345,7 @@ def test_exec_goes_with_impersonation_and_a_certificate(authority: Authority) ->
     assert config.tls.has_client_certificate
 
 
-def test_what_a_plugin_is_told_about_the_cluster(tmp_path: Path, authority: Authority) -> None:
+def test_cluster_info_for_plugin(tmp_path: Path, authority: Authority) -> None:
     (tmp_path / "ca").write_bytes(authority.pem)
     cluster = Entry(
         "cluster 'c'",
@@ -382,7 +382,7 @@ def test_what_a_plugin_is_told_about_the_cluster(tmp_path: Path, authority: Auth
         },
     ],
 )
-def test_what_is_fixed_goes_before_what_others_give(user: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+def test_static_credentials_override_other_sources(user: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     assert isinstance(load_kubeconfig(content(user=user)).credentials, StaticToken | BasicAuth)
     (record,) = logged(caplog)
     assert record.getMessage() == "ignoring exec or auth-provider, because the user also has a token or password"
@@ -419,7 +419,7 @@ def test_files_that_kubectl_accepts(tmp_path: Path, changed: bytes) -> None:
     assert load_kubeconfig(path).server == "https://near.example:6443"
 
 
-def test_last_value_of_a_repeated_key_counts_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_last_value_of_repeated_key_is_used_with_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "config"
     path.write_text(PLAIN + "current-context: there\n")
     assert load_kubeconfig(path).context == "there"

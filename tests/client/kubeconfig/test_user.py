@@ -27,7 +27,7 @@ def entry(fields: dict[str, Any], directory: Path = Path("/d")) -> Entry:
 CLUSTER = Entry("cluster 'c'", {"server": "https://h"}, "file", Path("/d"))
 
 
-def test_everything_about_a_plugin() -> None:
+def test_all_fields_of_plugin_are_read() -> None:
     found = _plugin(
         entry(
             {
@@ -55,7 +55,7 @@ def test_everything_about_a_plugin() -> None:
     )
 
 
-def test_what_a_plugin_needs() -> None:
+def test_required_fields_of_plugin() -> None:
     found = _plugin(entry({"exec": {"apiVersion": BETA, "command": "login"}}), CLUSTER)
     assert found == ExecPlugin(
         command="login",
@@ -70,7 +70,7 @@ def test_what_a_plugin_needs() -> None:
 
 @pytest.mark.parametrize("version", [V1, BETA])
 @pytest.mark.parametrize("mode", list(InteractiveMode))
-def test_how_a_plugin_may_ask(version: str, mode: InteractiveMode) -> None:
+def test_interactive_modes_of_plugin_are_read(version: str, mode: InteractiveMode) -> None:
     fields = {"apiVersion": version, "command": "login", "interactiveMode": str(mode)}
     found = _plugin(entry({"exec": fields}), CLUSTER)
     assert found is not None
@@ -85,13 +85,13 @@ def test_how_a_plugin_may_ask(version: str, mode: InteractiveMode) -> None:
         (BETA, "never"),
     ],
 )
-def test_modes_that_are_none(version: str, mode: str | None) -> None:
+def test_invalid_interactive_mode_raises_error(version: str, mode: str | None) -> None:
     fields = {"apiVersion": version, "command": "login", "interactiveMode": mode}
     with pytest.raises(ConfigError, check=having(argument="interactiveMode")):
         _plugin(entry({"exec": fields}), CLUSTER)
 
 
-def test_all_that_a_plugin_may_be_told_about_a_cluster() -> None:
+def test_all_cluster_fields_for_plugin() -> None:
     fields = {
         "server": "https://h",
         "tls-server-name": "n",
@@ -109,7 +109,7 @@ def oidc(**config: Any) -> Entry:
     return entry({"auth-provider": {"name": "oidc", "config": fields}})
 
 
-def test_everything_about_an_issuer(tmp_path: Path) -> None:
+def test_all_fields_of_issuer_are_read(tmp_path: Path) -> None:
     found = _issuer(
         oidc(
             client_secret="planted-1",
@@ -152,25 +152,25 @@ def test_everything_about_an_issuer(tmp_path: Path) -> None:
         ({"id_token": "a", "idp_issuer_url": "http://i"}, "idp-issuer-url"),
     ],
 )
-def test_issuers_that_cannot_be_used(config: dict[str, Any], argument: str) -> None:
+def test_invalid_issuer_raises_error(config: dict[str, Any], argument: str) -> None:
     with pytest.raises(ConfigError, check=having(argument=argument, where="file: user 'u': auth-provider: config")):
         _issuer(oidc(**config))
 
 
 @pytest.mark.parametrize(("name", "cure"), [("gcp", "gke-gcloud-auth-plugin"), ("azure", "kubelogin")])
-def test_providers_that_are_no_more(name: str, cure: str) -> None:
+def test_removed_auth_provider_raises_error(name: str, cure: str) -> None:
     with pytest.raises(ConfigError, check=having(argument="name"), match=cure):
         _issuer(entry({"auth-provider": {"name": name}}))
 
 
 @pytest.mark.parametrize("way", [{"token": "planted"}, {"tokenFile": "planted"}])
 @pytest.mark.parametrize("other", [{"username": "me"}, {"password": "planted"}])
-def test_one_way_to_authenticate_only(way: dict[str, str], other: dict[str, str]) -> None:
+def test_two_authentication_methods_raise_error(way: dict[str, str], other: dict[str, str]) -> None:
     with pytest.raises(ConfigError, check=having(argument="token")):
         read_credentials(entry({**way, **other}), CLUSTER)
 
 
-async def test_a_token_serves_until_its_file_can_be_read(tmp_path: Path) -> None:
+async def test_token_is_used_until_token_file_is_readable(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("")
     source = read_credentials(entry({"token": "planted", "tokenFile": "token"}, tmp_path), CLUSTER)
@@ -183,7 +183,7 @@ async def test_a_token_serves_until_its_file_can_be_read(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("username", ["me:", ":me", "m:e"])
-def test_a_colon_in_a_user_name(username: str) -> None:
+def test_user_name_with_colon_raises_error(username: str) -> None:
     with pytest.raises(ConfigError, check=having(argument="username")):
         read_credentials(entry({"username": username}), CLUSTER)
 
@@ -193,7 +193,7 @@ def test_user_without_fields() -> None:
     assert read_impersonation(entry({})) is None
 
 
-def test_whom_to_ask_as() -> None:
+def test_impersonation_is_read() -> None:
     assert read_impersonation(entry({"as": "x"})) == Impersonation(user="x")
     whole = {"as": "x", "as-uid": "1", "as-groups": ["g", "h"], "as-user-extra": {"k": ["v", "w"], "l": []}}
     assert read_impersonation(entry(whole)) == Impersonation(
@@ -202,6 +202,6 @@ def test_whom_to_ask_as() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"as-uid": "1"}, {"as-groups": ["g"]}, {"as-user-extra": {"k": ["v"]}}])
-def test_whom_to_ask_as_is_named(fields: dict[str, Any]) -> None:
+def test_impersonation_without_user_raises_error(fields: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, check=having(argument="as")):
         read_impersonation(entry(fields))

@@ -92,7 +92,7 @@ def test_idle_connection_is_closed_after_half_a_minute() -> None:
 
 
 @pytest.mark.parametrize("start", [0.0, 0.1, 2.3, 2.8, 3.3, 3.8, 12345.678901, 1000000.7, 1700000000.1])
-def test_idle_connections_are_looked_at_a_few_times_whatever_time_it_is(start: float) -> None:
+def test_idle_connections_are_checked_rarely(start: float) -> None:
     async def play() -> None:
         transport, peers = await served(say(OK))
         looks = 0
@@ -114,7 +114,7 @@ def test_idle_connections_are_looked_at_a_few_times_whatever_time_it_is(start: f
     run_virtual(play(), start=start, network=MemoryNetwork())
 
 
-def test_the_connection_used_last_is_used_first_and_those_in_excess_end() -> None:
+def test_last_used_connection_is_reused_and_excess_ones_close() -> None:
     async def play() -> None:
         transport, peers = await served(say(OK))
         await asyncio.gather(*(transport.request(GET) for _ in range(5)))
@@ -154,7 +154,7 @@ def test_unexpected_data_ends_a_kept_connection() -> None:
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", True),
     ],
 )
-def test_an_answer_is_that_of_its_request_alone(answer: bytes, kept: bool) -> None:
+def test_response_belongs_only_to_its_request(answer: bytes, kept: bool) -> None:
     async def play() -> None:
         transport, peers = await served(say(answer))
         for _ in range(3):
@@ -165,7 +165,7 @@ def test_an_answer_is_that_of_its_request_alone(answer: bytes, kept: bool) -> No
     in_memory(play)
 
 
-def test_an_answer_that_ends_with_its_connection() -> None:
+def test_response_without_length_ends_with_connection() -> None:
     async def play() -> None:
         transport, _ = await served(say(b"HTTP/1.1 200 OK\r\n\r\nall of it", close=True))
         assert (await transport.request(GET)).body == b"all of it"
@@ -177,7 +177,7 @@ def test_an_answer_that_ends_with_its_connection() -> None:
 
 
 @pytest.mark.parametrize("close", [False, True])
-def test_a_server_may_answer_before_it_has_all_of_a_large_body(close: bool) -> None:
+def test_response_before_end_of_large_body_is_read(close: bool) -> None:
     """As Go's does when a body is larger than it takes: it answers, and reads no more."""
     refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
 
@@ -200,7 +200,7 @@ def test_a_server_may_answer_before_it_has_all_of_a_large_body(close: bool) -> N
     in_memory(play)
 
 
-def test_a_large_body_waits_for_a_server_that_is_slow_to_take_it() -> None:
+def test_large_body_waits_for_slow_server() -> None:
     body = bytes(range(256)) * 40_000
 
     async def play() -> None:
@@ -223,7 +223,7 @@ def test_a_large_body_waits_for_a_server_that_is_slow_to_take_it() -> None:
     in_memory(play)
 
 
-def test_an_answer_that_nobody_reads_holds_the_server_back() -> None:
+def test_unread_stream_pauses_server() -> None:
     async def play() -> None:
         sent = 0
 
@@ -252,7 +252,7 @@ def test_an_answer_that_nobody_reads_holds_the_server_back() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: planted\r\n\r\n"])
-def test_what_is_no_http_is_named_without_what_came(answer: bytes) -> None:
+def test_invalid_http_error_has_no_received_bytes(answer: bytes) -> None:
     async def play() -> None:
         transport, peers = await served(say(answer))
         error = await failure(transport, HttpRequest(method="POST", path="/x", body=b"{}", timeout=5.0))
@@ -282,7 +282,7 @@ def test_closing_ends_active_requests() -> None:
     in_memory(play)
 
 
-def test_what_is_sent() -> None:
+def test_request_bytes_are_complete() -> None:
     async def play() -> None:
         transport, peers = await served(say(OK))
         headers = {"Accept": "a/b", "Content-Type": "c/d"}

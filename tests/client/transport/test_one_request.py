@@ -16,7 +16,7 @@ from deltaloop.client.transport.sender import RequestSender
 from deltaloop.errors import RequestTimeoutError, ResponseTooLargeError, TransportError
 from tests.client.transport.test_http_transport import GET, OK, Peer, in_memory, say, served
 
-PACKED = gzip.compress(b"ok")
+PACKED = gzip.compress(b"ok", mtime=0)
 ANSWERS = {
     "length": OK,
     "chunks": b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n",
@@ -40,7 +40,7 @@ async def opened(says: Callable[[Peer], None]) -> tuple[RequestSender, list[Peer
 
 @pytest.mark.parametrize("name", ANSWERS)
 @pytest.mark.parametrize("by_bytes", [False, True])
-def test_a_response_comes_back_and_its_connection_is_kept(name: str, by_bytes: bool) -> None:
+def test_response_is_returned_and_connection_is_kept(name: str, by_bytes: bool) -> None:
     async def said(peer: Peer) -> None:
         for byte in ANSWERS[name]:
             peer.transport.write(bytes([byte]))
@@ -169,7 +169,7 @@ def test_canceling_in_any_step_closes_a_connection_with_an_incomplete_response(n
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_connection_that_dies_under_a_request(method: str) -> None:
+def test_connection_that_breaks_during_request(method: str) -> None:
     async def play() -> None:
         sender, peers = await opened(lambda peer: peer.transport.abort())
         if method == "GET":
@@ -184,7 +184,7 @@ def test_a_connection_that_dies_under_a_request(method: str) -> None:
     in_memory(play)
 
 
-def test_rejections_are_errors_and_busy_servers_are_asked_again() -> None:
+def test_error_responses_are_raised_and_busy_servers_are_retried() -> None:
     busy = b"HTTP/1.1 429 No\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n"
     answers = [b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", busy, busy, OK]
 
@@ -225,7 +225,7 @@ def test_a_write_check_is_called_once_and_its_connection_is_kept() -> None:
 
 
 @pytest.mark.parametrize("trickles", [False, True])
-def test_a_response_that_is_too_large(trickles: bool) -> None:
+def test_too_large_response_closes_connection(trickles: bool) -> None:
     sent = 0
 
     def says(peer: Peer) -> None:

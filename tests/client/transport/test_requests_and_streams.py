@@ -77,7 +77,7 @@ async def failure(config: ClientConfig, request: HttpRequest = GET) -> Transport
         await transport.close()
 
 
-async def test_a_request_arrives_as_it_was_meant() -> None:
+async def test_server_receives_complete_request() -> None:
     async with serving(echo) as address:
         config = ClientConfig(server=f"http://{address}/prefiX/", user_agent="test/1")
         query = {"labelSelector": "a=b,c in (d, e+f)", "continue": "x/y&z=ä"}
@@ -105,7 +105,7 @@ async def test_a_request_arrives_as_it_was_meant() -> None:
     assert "cookie" not in headers
 
 
-async def test_status_headers_and_body_come_back_whatever_the_status() -> None:
+async def test_response_has_status_headers_and_body() -> None:
     async def refuse(_: web.Request) -> web.Response:
         answer = web.Response(status=422, text="no")
         answer.headers.add("Warning", '299 - "one"')
@@ -120,7 +120,7 @@ async def test_status_headers_and_body_come_back_whatever_the_status() -> None:
     assert answer.headers.get_all("warning") == ['299 - "one"', '299 - "two"']
 
 
-async def test_gzip_is_asked_for_unless_it_is_switched_off() -> None:
+async def test_gzip_is_requested_unless_disabled() -> None:
     async def compressed(request: web.Request) -> web.Response:
         answer = web.Response(body=b"x" * 100_000)
         answer.enable_compression()
@@ -138,7 +138,7 @@ async def test_gzip_is_asked_for_unless_it_is_switched_off() -> None:
             assert answer.body == b"x" * 100_000
 
 
-async def test_a_large_body_goes_and_comes() -> None:
+async def test_large_body_is_sent_and_received() -> None:
     async def mirror(request: web.Request) -> web.Response:
         return web.Response(body=await request.read())
 
@@ -160,7 +160,7 @@ async def test_redirects_are_not_followed() -> None:
         await transport.close()
 
 
-async def test_a_refused_port() -> None:
+async def test_refused_port_is_reported() -> None:
     error = await failure(ClientConfig(server=f"http://127.0.0.1:{free_port()}"))
     assert error.refused
     assert not error.sent
@@ -168,19 +168,19 @@ async def test_a_refused_port() -> None:
     assert "refused at 127.0.0.1:" in str(error)
 
 
-async def test_a_refused_port_of_a_name_with_several_addresses() -> None:
+async def test_refused_port_of_name_with_several_addresses_is_reported() -> None:
     error = await failure(ClientConfig(server=f"http://localhost:{free_port()}"))
     assert error.refused
 
 
-async def test_an_unknown_host() -> None:
+async def test_unknown_host_is_reported() -> None:
     error = await failure(ClientConfig(server="http://nowhere.invalid"))
     assert not error.refused
     assert not error.sent
     assert "nowhere.invalid" in str(error)
 
 
-async def test_a_slow_answer_is_a_timeout_of_a_request_that_was_sent() -> None:
+async def test_slow_response_times_out_as_sent() -> None:
     async def slow(_: web.Request) -> web.Response:
         await asyncio.sleep(30)
         return web.Response()
@@ -199,7 +199,7 @@ async def test_a_slow_answer_is_a_timeout_of_a_request_that_was_sent() -> None:
 
 
 @pytest.mark.parametrize("kept", [False, True])
-async def test_what_is_refused_when_the_connection_stands_is_not_sent(kept: bool) -> None:
+async def test_write_check_that_fails_after_connecting_prevents_request(kept: bool) -> None:
     served: list[int] = []
 
     async def script(number: int, writer: asyncio.StreamWriter) -> None:
@@ -220,7 +220,7 @@ async def test_what_is_refused_when_the_connection_stands_is_not_sent(kept: bool
     assert served == list(range(2 if kept else 1))
 
 
-async def test_a_body_that_stops_coming_is_a_timeout() -> None:
+async def test_stalled_body_times_out() -> None:
     async def half(_: int, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
 
@@ -231,7 +231,7 @@ async def test_a_body_that_stops_coming_is_a_timeout() -> None:
     assert isinstance(error, RequestTimeoutError)
 
 
-async def test_a_connection_that_is_never_accepted_is_a_timeout_of_a_request_that_was_not_sent(
+async def test_connection_that_is_never_accepted_times_out_as_unsent(
     authority: Authority,
 ) -> None:
     silent = socket.socket()
@@ -250,7 +250,7 @@ async def test_a_connection_that_is_never_accepted_is_a_timeout_of_a_request_tha
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-async def test_a_server_that_closes_without_an_answer(method: str) -> None:
+async def test_server_that_closes_without_response_is_reported(method: str) -> None:
     served: list[int] = []
 
     async def close(number: int, writer: asyncio.StreamWriter) -> None:
@@ -268,7 +268,7 @@ async def test_a_server_that_closes_without_an_answer(method: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "attempts"), [("GET", 3), ("POST", 2), ("PUT", 2), ("PATCH", 2), ("DELETE", 2)])
-async def test_a_kept_connection_that_turns_out_to_be_dead(method: str, attempts: int) -> None:
+async def test_dead_kept_connection_is_replaced_for_reads(method: str, attempts: int) -> None:
     served: list[int] = []
 
     async def die_second(number: int, writer: asyncio.StreamWriter) -> None:
@@ -323,7 +323,7 @@ KEPT_BY_HTTP_10 = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length:
         (close_at_once, KEPT_BY_HTTP_10),
     ],
 )
-async def test_write_uses_no_connection_that_ended_right_after_an_answer(
+async def test_write_uses_no_connection_that_ended_after_response(
     ends: Callable[[asyncio.StreamWriter], Awaitable[None]], head: bytes, encrypted: bool, authority: Authority
 ) -> None:
     async def answer(_: int, writer: asyncio.StreamWriter) -> None:
@@ -370,7 +370,7 @@ async def test_connections_that_end_late_fail_one_write_only() -> None:
     assert failed <= 1
 
 
-async def test_a_body_that_breaks_off() -> None:
+async def test_truncated_body_raises_error() -> None:
     async def half(_: int, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
         await writer.drain()
@@ -413,7 +413,7 @@ async def streamed(script: Callable[[int, asyncio.StreamWriter], Awaitable[None]
     return bytes(received)
 
 
-async def test_a_stream_that_ends() -> None:
+async def test_complete_stream_is_read() -> None:
     async def end(_: int, writer: asyncio.StreamWriter) -> None:
         writer.write(STREAM_HEAD + chunked(b"one\n", b"two\n"))
         await writer.drain()
@@ -423,7 +423,7 @@ async def test_a_stream_that_ends() -> None:
     assert await streamed(end) == b"one\ntwo\nthree\n"
 
 
-async def test_a_large_object_over_many_chunks() -> None:
+async def test_large_stream_is_read_completely() -> None:
     data = bytes(range(256)) * 20_000
 
     async def send(_: int, writer: asyncio.StreamWriter) -> None:
@@ -437,7 +437,7 @@ async def test_a_large_object_over_many_chunks() -> None:
 
 
 @pytest.mark.parametrize("how", [abort, asyncio.StreamWriter.close])
-async def test_a_server_that_dies_in_the_middle_of_a_stream(how: Callable[[asyncio.StreamWriter], None]) -> None:
+async def test_broken_stream_raises_error(how: Callable[[asyncio.StreamWriter], None]) -> None:
     async def die(_: int, writer: asyncio.StreamWriter) -> None:
         writer.write(STREAM_HEAD + chunked(b"one\n"))
         await writer.drain()
@@ -472,7 +472,7 @@ async def test_leaving_a_stream_closes_its_connection() -> None:
         await transport.close()
 
 
-async def test_watches_do_not_use_up_the_connections_of_other_calls() -> None:
+async def test_watches_do_not_block_other_calls() -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path != "/watch":
             return web.Response(text="ok")
@@ -524,14 +524,14 @@ async def test_canceled_request_leaves_no_connection(authority: Authority) -> No
 # TLS
 
 
-async def test_tls_with_the_right_ca(authority: Authority) -> None:
+async def test_tls_with_correct_ca_succeeds(authority: Authority) -> None:
     async with serving(echo, tls=authority.server_context()) as address:
         config = ClientConfig(server=f"https://{address}", tls=TlsConfig(ca_data=authority.pem))
         assert (await asked(config))["method"] == "GET"
     gc.collect()
 
 
-async def test_tls_without_the_ca(authority: Authority) -> None:
+async def test_tls_without_ca_fails(authority: Authority) -> None:
     async with serving(echo, tls=authority.server_context()) as address:
         error = await failure(ClientConfig(server=f"https://{address}"))
     assert not error.sent
@@ -556,7 +556,7 @@ async def test_tls_unchecked(authority: Authority) -> None:
 
 
 @pytest.mark.usefixtures("temporary_files")
-async def test_a_client_certificate(authority: Authority) -> None:
+async def test_client_certificate_is_sent(authority: Authority) -> None:
     async def who(request: web.Request) -> web.Response:
         assert request.transport is not None
         certificate = request.transport.get_extra_info("peercert")
@@ -596,7 +596,7 @@ async def test_credentials_are_sent_over_tls(authority: Authority) -> None:
 @pytest.mark.parametrize(
     "credentials", [StaticToken(SecretText("planted-token")), BasicAuth("me", SecretText("planted"))]
 )
-async def test_credentials_are_not_sent_in_the_clear(
+async def test_credentials_are_not_sent_without_tls(
     credentials: StaticToken | BasicAuth, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(echo) as address:
@@ -606,7 +606,7 @@ async def test_credentials_are_not_sent_in_the_clear(
     assert "planted" not in caplog.text
 
 
-async def test_a_token_that_was_replaced_is_read_after_a_401(
+async def test_replaced_token_is_read_after_unauthorized(
     authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -645,7 +645,7 @@ async def test_a_token_that_was_replaced_is_read_after_a_401(
     assert "planted" not in caplog.text
 
 
-async def test_an_error_holds_no_header(authority: Authority) -> None:
+async def test_error_contains_no_headers(authority: Authority) -> None:
     async def rubbish(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
         request.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: planted\r\n\r\n")
@@ -666,7 +666,7 @@ async def test_an_error_holds_no_header(authority: Authority) -> None:
 # Proxies
 
 
-async def test_a_proxy_is_used_and_its_refusal_is_named() -> None:
+async def test_proxy_is_used_and_its_error_is_named() -> None:
     lines: list[bytes] = []
 
     async def proxy(_: int, writer: asyncio.StreamWriter) -> None:
@@ -682,7 +682,7 @@ async def test_a_proxy_is_used_and_its_refusal_is_named() -> None:
     assert "planted" not in f"{error!r} {error.__cause__!r} {error.__context__!r}"
 
 
-async def test_a_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_of_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port()}")
     error = await failure(ClientConfig(server="https://far.example:6443"))
     assert error.refused
@@ -727,7 +727,7 @@ async def tunnelling(
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-async def test_a_proxy_connects_to_a_server_with_tls(encrypted: bool, authority: Authority) -> None:
+async def test_proxy_tunnels_to_tls_server(encrypted: bool, authority: Authority) -> None:
     tls = authority.server_context()
     async with (
         serving(echo, tls=authority.server_context()) as address,
@@ -753,7 +753,7 @@ async def test_a_proxy_connects_to_a_server_with_tls(encrypted: bool, authority:
     assert "planted-token" not in heads[0]
 
 
-async def test_a_proxy_is_asked_for_the_whole_address_of_a_server_without_tls() -> None:
+async def test_proxy_receives_absolute_url_for_server_without_tls() -> None:
     async with serving(echo) as address:
         config = ClientConfig(server="http://far.example:81/below", proxy_url=f"http://me:pw@{address}")
         transport = HttpTransport(config)
@@ -764,14 +764,14 @@ async def test_a_proxy_is_asked_for_the_whole_address_of_a_server_without_tls() 
     assert headers["proxy-authorization"] == f"Basic {base64.b64encode(b'me:pw').decode()}"
 
 
-async def test_a_proxy_that_is_not_there_is_what_is_named() -> None:
+async def test_unreachable_proxy_is_named_in_error() -> None:
     config = ClientConfig(server="https://far.example:6443", proxy_url=f"http://me:planted@127.0.0.1:{free_port()}")
     error = await failure(config)
     assert "refused at the proxy 127.0.0.1" in str(error)
     assert "planted" not in str(error)
 
 
-async def test_a_server_of_the_sixth_version() -> None:
+async def test_ipv6_server_is_reached() -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
         writer.write(OK)
@@ -797,7 +797,7 @@ async def test_a_server_of_the_sixth_version() -> None:
 # Sockets
 
 
-async def test_sockets_notice_a_peer_that_is_gone() -> None:
+async def test_sockets_have_keepalive_options() -> None:
     with make_socket(socket.AF_INET, socket.SOCK_STREAM, 0) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -821,7 +821,7 @@ async def test_connections_are_kept_and_reused() -> None:
     assert len(peers) == 1
 
 
-async def test_a_list_that_is_decoded_while_it_comes_is_compressed_and_gives_its_connection_back() -> None:
+async def test_streamed_list_is_compressed_and_releases_connection() -> None:
     seen: list[tuple[str, object]] = []
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -842,7 +842,7 @@ async def test_a_list_that_is_decoded_while_it_comes_is_compressed_and_gives_its
     assert len({id(connection) for _, connection in seen}) == 1
 
 
-async def test_what_is_cut_is_told_from_what_stays_as_it_is(authority: Authority) -> None:
+async def test_cut_connections_differ_from_permanent_failures(authority: Authority) -> None:
     async def reset(_: int, writer: asyncio.StreamWriter) -> None:
         abort(writer)
 
@@ -874,7 +874,7 @@ def connecting(port: int) -> int:
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux' table of sockets")
 @pytest.mark.parametrize("pool", list(Pool))
-async def test_a_lost_first_packet_is_repeated_soon_for_leader_election(pool: Pool) -> None:
+async def test_lost_connection_attempt_of_leader_election_is_repeated_quickly(pool: Pool) -> None:
     """A listener whose queue is full drops what comes, as a network does; the kernel tries again after a second."""
     loop = asyncio.get_running_loop()
     with socket.socket() as listener:
@@ -899,7 +899,7 @@ async def test_a_lost_first_packet_is_repeated_soon_for_leader_election(pool: Po
             writer.close()
 
 
-async def test_a_refused_connection_of_leader_election_is_said_at_once() -> None:
+async def test_refused_connection_of_leader_election_fails_immediately() -> None:
     request = HttpRequest(method="GET", path="/x", timeout=5.0, pool=Pool.LEADER_ELECTION)
     error = await failure(ClientConfig(server=f"http://127.0.0.1:{free_port()}"), request)
     assert error.refused

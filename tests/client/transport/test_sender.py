@@ -26,7 +26,7 @@ def sender_over(transport: FakeTransport) -> RequestSender:
     return RequestSender(transport, default_timeout=30.0)
 
 
-async def test_a_refusal_with_retry_after_is_waited_for() -> None:
+async def test_sender_waits_for_retry_after() -> None:
     transport = FakeTransport(BUSY, BUSY, OK)
     answer = await sender_over(transport).send("POST", "/x", body=b"{}")
     assert answer is OK
@@ -49,7 +49,7 @@ async def test_throttled_requests_are_counted_for_a_minute() -> None:
     assert (client.statistics().throttled, client.statistics().throttled_ago) == (0, None)
 
 
-async def test_a_wait_beyond_the_time_limit_is_not_begun() -> None:
+async def test_retry_after_beyond_timeout_fails_immediately() -> None:
     transport = FakeTransport(text_answer("", status=503, headers=[("retry-after", "30")]))
     with pytest.raises(ServiceUnavailableError) as caught:
         await sender_over(transport).send("GET", "/x")
@@ -57,7 +57,7 @@ async def test_a_wait_beyond_the_time_limit_is_not_begun() -> None:
     assert asyncio.get_running_loop().time() == 0.0
 
 
-async def test_a_query_that_is_no_unicode_is_refused_and_not_sent_without_it() -> None:
+async def test_query_with_invalid_unicode_is_rejected() -> None:
     """A selector without its value selects more."""
     transport = FakeTransport(OK)
     nowhere = RequestSender(HttpTransport(ClientConfig(server="http://127.0.0.1:1")), default_timeout=5.0)
@@ -66,14 +66,14 @@ async def test_a_query_that_is_no_unicode_is_refused_and_not_sent_without_it() -
     assert await sender_over(transport).send("DELETE", "/x", query={"labelSelector": "app=\U0001f600"}) is OK
 
 
-async def test_ten_repeats_are_the_most() -> None:
+async def test_request_is_retried_at_most_ten_times() -> None:
     transport = FakeTransport(*[text_answer("", status=429, headers=[("retry-after", "1")])] * 11)
     with pytest.raises(TooManyRequestsError):
         await sender_over(transport).send("GET", "/x")
     assert transport.sent_at == [float(second) for second in range(11)]
 
 
-async def test_a_refused_connection_is_not_tried_again() -> None:
+async def test_refused_connection_is_not_retried() -> None:
     refused = TransportError("refused", method="GET", path="/x", refused=True)
     transport = FakeTransport(refused)
     with pytest.raises(TransportError) as caught:
@@ -82,7 +82,7 @@ async def test_a_refused_connection_is_not_tried_again() -> None:
     assert not refused.sent
 
 
-async def test_a_get_survives_a_broken_connection_and_a_post_does_not() -> None:
+async def test_broken_connection_is_retried_for_get_and_not_post() -> None:
     transport = FakeTransport(broken(), OK)
     assert await sender_over(transport).send("GET", "/x") is OK
     assert transport.sent_at == [0.0, 1.0]
@@ -90,7 +90,7 @@ async def test_a_get_survives_a_broken_connection_and_a_post_does_not() -> None:
         await sender_over(FakeTransport(broken())).send("POST", "/x", body=b"{}")
 
 
-async def test_a_time_limit_stands() -> None:
+async def test_timeout_is_passed_to_transport() -> None:
     late = RequestTimeoutError("late", method="GET", path="/x")
     transport = FakeTransport(After(5.0, late))
     with pytest.raises(RequestTimeoutError):
@@ -98,7 +98,7 @@ async def test_a_time_limit_stands() -> None:
     assert transport.requests[0].timeout == 5.0
 
 
-async def test_what_a_request_carries() -> None:
+async def test_request_has_query_headers_and_pool() -> None:
     transport = FakeTransport(OK, OK)
     sender = sender_over(transport)
     await sender.send("GET", "/x", query={"limit": "5"}, pool=Pool.LEADER_ELECTION)
@@ -113,7 +113,7 @@ async def test_what_a_request_carries() -> None:
     assert second.pool is Pool.REQUESTS
 
 
-async def test_cancelling_ends_the_wait() -> None:
+async def test_cancellation_ends_wait_for_retry() -> None:
     transport = FakeTransport(BUSY)
     task = asyncio.create_task(sender_over(transport).send("GET", "/x"))
     await asyncio.sleep(1.0)
@@ -143,7 +143,7 @@ async def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
     assert {record.levelno for record in logged(caplog)} == {logging.WARNING}
 
 
-async def test_a_stream_that_is_refused() -> None:
+async def test_rejected_stream_raises_error() -> None:
     transport = FakeTransport(Stream((b"404 page ", b"not found\n"), status=404))
     with pytest.raises(NotFoundError, match="404 page not found"):
         async with sender_over(transport).stream("/x", query={}):
@@ -151,7 +151,7 @@ async def test_a_stream_that_is_refused() -> None:
     assert transport.open_streams == 0
 
 
-async def test_a_refusal_that_never_ends_is_cut_at_the_time_limit() -> None:
+async def test_endless_error_body_is_cut_at_timeout() -> None:
     script = (b"not your day", Pause(1000.0), b"more")
     transport = FakeTransport(
         Stream(script, status=503, headers=Headers([("retry-after", "4")])), Stream((b"x" * 70_000,) * 1000, status=500)
@@ -180,7 +180,7 @@ class Collected:
         self.slices.append(chunk)
 
 
-async def test_a_body_is_given_on_as_it_comes() -> None:
+async def test_body_is_forwarded_while_it_arrives() -> None:
     transport = FakeTransport(Stream((b"a", Pause(1.0), b"b")))
     taken = await sender_over(transport).receive("/x", query={"limit": "1"}, sink=Collected, pool=Pool.LEADER_ELECTION)
     assert taken.slices == [b"a", b"b"]
@@ -189,14 +189,14 @@ async def test_a_body_is_given_on_as_it_comes() -> None:
     assert transport.open_streams == 0
 
 
-async def test_a_body_that_breaks_off_is_asked_for_again_with_a_fresh_sink() -> None:
+async def test_truncated_body_is_requested_again_with_new_sink() -> None:
     broken_off = StreamEndedError("reset", method="GET", path="/x")
     transport = FakeTransport(Stream((b"half", broken_off)), BUSY, Stream((b"whole",)))
     assert (await sender_over(transport).receive("/x", query={}, sink=Collected)).slices == [b"whole"]
     assert transport.sent_at == [0.0, 1.0, 4.0]
 
 
-async def test_a_body_that_does_not_end_in_time() -> None:
+async def test_body_that_exceeds_timeout_raises_error() -> None:
     transport = FakeTransport(Stream((b"half", Pause(100.0), b"late")))
     with pytest.raises(RequestTimeoutError, match="5 s") as caught:
         await sender_over(transport).receive("/x", query={}, sink=Collected, timeout=5.0)
@@ -205,7 +205,7 @@ async def test_a_body_that_does_not_end_in_time() -> None:
     assert transport.open_streams == 0
 
 
-async def test_a_refused_list_has_the_servers_words() -> None:
+async def test_rejected_list_has_message_of_server() -> None:
     transport = FakeTransport(text_answer("404 page not found", status=404))
     with pytest.raises(NotFoundError, match="404 page not found"):
         await sender_over(transport).receive("/x", query={}, sink=Collected)
@@ -251,7 +251,7 @@ async def test_qps_and_burst() -> None:
     assert transport.sent_at == [0.0, 0.0, 0.5, 1.0, 1.5, 2.0]
 
 
-async def test_each_try_and_each_stream_takes_its_turn() -> None:
+async def test_rate_limit_applies_to_retries_and_streams() -> None:
     transport = FakeTransport(text_answer("", status=429, headers=[("retry-after", "1")]), OK, Stream((b"x",)))
     sender = limited(transport, qps=0.25, burst=1)
     await sender.send("GET", "/x")
@@ -268,7 +268,7 @@ async def test_leader_election_does_not_wait_for_others() -> None:
     assert transport.sent_at == [0.0, 0.0, 0.0]
 
 
-async def test_a_turn_beyond_the_time_limit_is_refused_at_once_and_given_back() -> None:
+async def test_rate_limit_beyond_timeout_fails_immediately_and_releases_slot() -> None:
     transport = FakeTransport(*[OK] * 2)
     sender = limited(transport, qps=0.1, burst=1)
     await sender.send("GET", "/x")
@@ -279,7 +279,7 @@ async def test_a_turn_beyond_the_time_limit_is_refused_at_once_and_given_back() 
     assert transport.sent_at == [0.0, 10.0]
 
 
-async def test_cancelling_gives_the_turn_back() -> None:
+async def test_cancellation_releases_slot_of_rate_limit() -> None:
     transport = FakeTransport(*[OK] * 2)
     sender = limited(transport, qps=0.1, burst=1)
     await sender.send("GET", "/x")
@@ -341,7 +341,7 @@ async def test_metrics() -> None:
     ]
 
 
-async def test_the_wait_for_a_turn_is_measured() -> None:
+async def test_wait_for_rate_limit_is_measured() -> None:
     counted = Counted()
     options = ClientOptions(metrics=counted, qps=1.0, burst=1)
     sender = RequestSender(FakeTransport(OK, OK), default_timeout=30.0, host="h", options=options)
@@ -374,7 +374,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[tuple[object, ...]]:
     ]
 
 
-async def test_each_request_is_announced_once_with_what_it_asks() -> None:
+async def test_request_hook_is_called_once_per_request() -> None:
     seen: list[tuple[object, ...]] = []
 
     def note(method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
@@ -398,7 +398,7 @@ async def test_each_request_is_announced_once_with_what_it_asks() -> None:
     ]
 
 
-async def test_a_request_hook_that_fails_does_not_fail_the_request(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_request_hook_does_not_fail_request(caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("hook")
 
@@ -427,7 +427,7 @@ async def test_retry_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-async def test_a_request_without_an_answer_is_logged_and_measured(caplog: pytest.LogCaptureFixture) -> None:
+async def test_request_without_response_is_logged_and_measured(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.client")
     sender = sender_over(FakeTransport(After(2.0, broken()), Stream((b"x",))))
     with pytest.raises(TransportError):
@@ -446,7 +446,7 @@ async def test_retries_are_counted_by_failure() -> None:
     assert [entry for entry in counted.seen if entry[0] == "retried"] == [("retried", "<error>", "GET", "h")]
 
 
-async def test_a_stream_is_logged_when_it_is_accepted_and_when_it_is_left(caplog: pytest.LogCaptureFixture) -> None:
+async def test_stream_is_logged_at_start_and_end(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.client")
     warned = Headers([("Warning", '299 - "old"')])
     sender = sender_over(FakeTransport(Stream((b"a", Pause(9.0)), headers=warned)))
@@ -460,7 +460,7 @@ async def test_a_stream_is_logged_when_it_is_accepted_and_when_it_is_left(caplog
     ]
 
 
-async def test_a_stream_that_is_not_opened_is_counted_and_one_that_breaks_off_is_not_counted_twice() -> None:
+async def test_unopened_and_broken_streams_are_counted_once() -> None:
     counted = Counted()
     broken_off = StreamEndedError("reset", method="GET", path="/x")
     await asyncio.sleep(7.0)
@@ -496,7 +496,7 @@ async def test_warnings_of_a_list_reach_the_caller_and_the_log(caplog: pytest.Lo
 @pytest.mark.parametrize(
     ("qps", "wait", "level"), [(2.0, 0.5, "DEBUG"), (1.0, 1.0, "DEBUG"), (0.8, 1.25, "WARNING"), (0.5, 2.0, "WARNING")]
 )
-async def test_a_wait_for_a_turn_is_said_and_a_long_one_aloud(
+async def test_wait_for_rate_limit_is_logged_by_duration(
     qps: float, wait: float, level: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.client")
@@ -507,7 +507,7 @@ async def test_a_wait_for_a_turn_is_said_and_a_long_one_aloud(
     assert waits == [(level, {"method": "PUT", "path": "/b", "wait": wait})]
 
 
-async def test_a_turn_that_comes_when_the_time_limit_ends_is_taken() -> None:
+async def test_slot_at_end_of_timeout_is_used() -> None:
     transport = FakeTransport(OK, OK)
     sender = limited(transport, qps=0.1, burst=1)
     await sender.send("GET", "/x")
@@ -516,7 +516,7 @@ async def test_a_turn_that_comes_when_the_time_limit_ends_is_taken() -> None:
     assert transport.requests[1].timeout == 0.0
 
 
-async def test_what_a_turn_beyond_the_time_limit_says() -> None:
+async def test_error_of_rate_limit_beyond_timeout_names_request() -> None:
     sender = limited(FakeTransport(OK), qps=0.1, burst=1)
     await sender.send("GET", "/x")
     with pytest.raises(RequestTimeoutError, match=r"PUT /y: .* 0\.1 .* 10\.0 s") as caught:
@@ -525,14 +525,14 @@ async def test_what_a_turn_beyond_the_time_limit_says() -> None:
     assert asyncio.get_running_loop().time() == 0.0
 
 
-async def test_how_a_body_that_does_not_end_is_named() -> None:
+async def test_error_of_endless_body_names_request() -> None:
     sender = sender_over(FakeTransport(Stream((Pause(100.0),))))
     with pytest.raises(RequestTimeoutError, match="GET /x: ") as caught:
         await sender.receive("/x", query={}, sink=Collected, timeout=5.0)
     assert (caught.value.method, caught.value.path) == ("GET", "/x")
 
 
-async def test_a_time_limit_of_the_sinks_own_is_no_time_limit_of_the_request() -> None:
+async def test_timeout_error_of_sink_is_not_converted() -> None:
     class Impatient(Collected):
         def feed(self, chunk: bytes) -> None:
             raise TimeoutError("the sink's own")
@@ -546,7 +546,7 @@ async def test_a_time_limit_of_the_sinks_own_is_no_time_limit_of_the_request() -
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
-async def test_a_write_check_is_asked_before_each_try_and_handed_to_the_transport(method: str) -> None:
+async def test_write_check_is_called_before_each_attempt(method: str) -> None:
     asked: list[str] = []
     transport = FakeTransport(BUSY, OK)
     await sender_over(transport).send(method, "/x", write_check=asked.append)
@@ -565,7 +565,7 @@ async def test_a_write_check_is_asked_before_each_try_and_handed_to_the_transpor
 
 
 @pytest.mark.parametrize(("rest", "read_until"), [(b"x", 3.0), (b"", 30.0)])
-async def test_of_a_refusal_64_kib_are_read(rest: bytes, read_until: float) -> None:
+async def test_error_body_is_read_up_to_64_kib(rest: bytes, read_until: float) -> None:
     script = (b"x" * (64 * 1024 - 1), Pause(3.0), rest, Pause(1000.0), b"more")
     sender = sender_over(FakeTransport(Stream(script, status=403), Stream(script, status=403)))
     with pytest.raises(ForbiddenError):
@@ -577,13 +577,13 @@ async def test_of_a_refusal_64_kib_are_read(rest: bytes, read_until: float) -> N
     assert asyncio.get_running_loop().time() == 2 * read_until
 
 
-async def test_a_refusal_that_breaks_off_is_a_refusal_all_the_same() -> None:
+async def test_truncated_error_body_keeps_status() -> None:
     script = (b"not your day", StreamEndedError("reset", method="GET", path="/x"))
     with pytest.raises(ForbiddenError, match="not your day"):
         await sender_over(FakeTransport(Stream(script, status=403))).receive("/x", query={}, sink=Collected)
 
 
-async def test_refusals_say_which_request_and_when_to_come_again() -> None:
+async def test_errors_have_request_and_retry_after() -> None:
     answer = Stream((b"later",), status=503, headers=Headers([("Retry-After", "40")]))
     with pytest.raises(ServiceUnavailableError, match=r"GET /x: .*503: later") as caught:
         await sender_over(FakeTransport(answer)).receive("/x", query={}, sink=Collected)
@@ -606,7 +606,7 @@ async def test_time_limits_of_streams_and_lists() -> None:
     assert transport.requests[1].query == {"a": "b"}
 
 
-async def test_a_list_without_a_time_limit_ends_when_it_ends() -> None:
+async def test_list_with_infinite_timeout_completes() -> None:
     transport = FakeTransport(Stream((Pause(1e6), b"a")))
     taken = await sender_over(transport).receive("/x", query={}, sink=Collected, timeout=float("inf"))
     assert taken.slices == [b"a"]

@@ -60,7 +60,7 @@ def _shakes_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> bool:
     return True
 
 
-def test_a_certificate_that_is_named_is_trusted_even_if_it_is_the_servers_own(authority: Authority) -> None:
+def test_server_certificate_can_be_its_own_authority(authority: Authority) -> None:
     server = authority.server_context()
     other = Authority(trustme.CA())
     other.server_context()
@@ -74,7 +74,7 @@ def test_a_certificate_that_is_named_is_trusted_even_if_it_is_the_servers_own(au
     assert found == {"the authority", "the server itself"}
 
 
-def test_not_checking_is_said_aloud(caplog: pytest.LogCaptureFixture) -> None:
+def test_insecure_skip_verify_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     made = context(insecure_skip_verify=True)
     assert made.verify_mode is ssl.CERT_NONE
     (record,) = caplog.records
@@ -82,7 +82,7 @@ def test_not_checking_is_said_aloud(caplog: pytest.LogCaptureFixture) -> None:
     assert "insecure-skip-tls-verify" in record.getMessage()
 
 
-def test_key_data_is_in_a_private_file_for_a_moment(
+def test_key_data_is_written_to_private_temporary_file(
     authority: Authority, monkeypatch: pytest.MonkeyPatch, temporary_files: Path
 ) -> None:
     seen: list[tuple[int, int]] = []
@@ -102,7 +102,7 @@ def test_key_data_is_in_a_private_file_for_a_moment(
     assert seen == [(0o600, 0o700)]
 
 
-def test_files_and_data_may_be_mixed(authority: Authority, tmp_path: Path) -> None:
+def test_certificate_file_and_key_data_can_be_mixed(authority: Authority, tmp_path: Path) -> None:
     certificate, key = tmp_path / "crt", tmp_path / "key"
     certificate.write_bytes(authority.client_certificate)
     key.write_bytes(authority.client_key)
@@ -114,19 +114,19 @@ def test_files_and_data_may_be_mixed(authority: Authority, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "data", [b"", b"planted", b"-----BEGIN CERTIFICATE-----\nplanted\n-----END CERTIFICATE-----\n"]
 )
-def test_a_ca_that_is_none(data: bytes) -> None:
+def test_invalid_ca_raises_error(data: bytes) -> None:
     with pytest.raises(ConfigError, check=having(argument="certificate-authority-data")) as caught:
         context(ca_data=data)
     assert "planted" not in str(caught.value)
 
 
-def test_a_key_that_is_none(authority: Authority) -> None:
+def test_invalid_client_key_raises_error(authority: Authority) -> None:
     with pytest.raises(ConfigError, check=having(argument="client-certificate[-data]")) as caught:
         context(client_certificate_data=authority.client_certificate, client_key_data=SecretText("planted"))
     assert "planted" not in str(caught.value)
 
 
-def test_a_key_of_another_certificate(authority: Authority, tmp_path: Path) -> None:
+def test_key_of_other_certificate_raises_error(authority: Authority, tmp_path: Path) -> None:
     other = Authority(trustme.CA())
     with pytest.raises(ConfigError, check=having(argument="client-certificate[-data]")):
         context(
@@ -139,7 +139,7 @@ def test_a_key_of_another_certificate(authority: Authority, tmp_path: Path) -> N
         context(ca_file=tmp_path / "gone")
 
 
-def test_an_encrypted_key_asks_nobody(authority: Authority, tmp_path: Path) -> None:
+def test_encrypted_key_raises_error_without_prompt(authority: Authority, tmp_path: Path) -> None:
     key = load_pem_private_key(authority.client_key, None)
     encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"password"))
     with pytest.raises(ConfigError, check=having(argument="client-key[-data]")):
@@ -150,7 +150,7 @@ def test_an_encrypted_key_asks_nobody(authority: Authority, tmp_path: Path) -> N
         context(client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
 
 
-def test_temporary_files_go_where_the_fixture_says(temporary_files: Path) -> None:
+def test_temporary_files_are_in_directory_of_fixture(temporary_files: Path) -> None:
     with tempfile.TemporaryDirectory() as directory:
         assert Path(directory).parent == temporary_files
 
@@ -162,7 +162,7 @@ def contexts(**tls: Any) -> TlsContexts:
     return TlsContexts(ClientConfig(server="https://h", tls=TlsConfig(**tls), source="the test"))
 
 
-def test_an_authority_that_is_replaced_is_noticed_within_a_minute(authority: Authority, tmp_path: Path) -> None:
+def test_replaced_authority_is_loaded_within_minute(authority: Authority, tmp_path: Path) -> None:
     path = tmp_path / "ca"
     path.write_bytes(authority.pem)
     source = contexts(ca_file=path)
@@ -199,7 +199,7 @@ def test_without_files_no_file_is_checked(authority: Authority) -> None:
     assert source.context(None, now=1e6) is source.context(None, now=0.0)
 
 
-def test_a_certificate_of_a_plugin_makes_one_context(
+def test_plugin_certificate_has_one_context(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads = 0
@@ -237,7 +237,7 @@ def test_a_certificate_of_a_plugin_makes_one_context(
 # What is said, and what is read
 
 
-def test_what_is_not_checked_is_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_insecure_server_is_named_in_log(caplog: pytest.LogCaptureFixture) -> None:
     made = context(insecure_skip_verify=True)
     assert not made.check_hostname
     assert made.minimum_version is ssl.TLSVersion.TLSv1_2
@@ -245,9 +245,7 @@ def test_what_is_not_checked_is_named(caplog: pytest.LogCaptureFixture) -> None:
     assert record.__dict__["server"] == "https://h"
 
 
-def test_without_an_authority_those_of_the_system_are_trusted(
-    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_system_authorities_are_default(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "system").write_bytes(authority.pem)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system"))
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
@@ -256,7 +254,7 @@ def test_without_an_authority_those_of_the_system_are_trusted(
     assert len(context(ca_data=Authority(trustme.CA()).pem).get_ca_certs()) == 1
 
 
-def test_where_a_fault_is(authority: Authority, tmp_path: Path) -> None:
+def test_tls_error_names_source_of_data(authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "ca").write_bytes(b"planted")
     with pytest.raises(ConfigError, check=having(argument=f"CA file {tmp_path / 'ca'}", where="the test")):
         context(ca_file=tmp_path / "ca")
@@ -275,7 +273,7 @@ def test_where_a_fault_is(authority: Authority, tmp_path: Path) -> None:
         context(client_certificate_data=b"planted", client_key_data=SecretText("planted"))
 
 
-def test_data_goes_before_files(authority: Authority, tmp_path: Path) -> None:
+def test_tls_data_overrides_files(authority: Authority, tmp_path: Path) -> None:
     other = Authority(trustme.CA())
     (tmp_path / "ca").write_bytes(other.pem)
     made = context(ca_data=authority.pem, ca_file=tmp_path / "ca")
@@ -285,9 +283,7 @@ def test_data_goes_before_files(authority: Authority, tmp_path: Path) -> None:
     assert not source.reload(1e6), "the file is not looked at"
 
 
-def test_what_is_read_again_is_said_with_its_files(
-    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_reloaded_tls_files_are_logged(authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "deltaloop.client")
     path = tmp_path / "ca"
     path.write_bytes(authority.pem)
@@ -306,7 +302,7 @@ def test_what_is_read_again_is_said_with_its_files(
     assert read.__dict__["files"] == [str(path)]
 
 
-def test_a_suspicion_has_the_files_looked_at_before_the_next_request(authority: Authority, tmp_path: Path) -> None:
+def test_suspected_change_reloads_files_before_next_request(authority: Authority, tmp_path: Path) -> None:
     path = tmp_path / "ca"
     path.write_bytes(authority.pem)
     source = contexts(ca_file=path)
@@ -330,7 +326,7 @@ def test_each_file_is_watched(which: str, authority: Authority, tmp_path: Path) 
     assert not source.reload(3.0)
 
 
-def test_bytes_that_move_from_one_file_to_the_next_are_a_change(authority: Authority, tmp_path: Path) -> None:
+def test_bytes_moved_between_files_are_change(authority: Authority, tmp_path: Path) -> None:
     for name, data in (("crt", authority.client_certificate + b"\n"), ("key", authority.client_key)):
         (tmp_path / name).write_bytes(data)
     source = contexts(client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")
@@ -339,7 +335,7 @@ def test_bytes_that_move_from_one_file_to_the_next_are_a_change(authority: Autho
     assert source.reload(1.0)
 
 
-def test_a_plugins_certificate_replaces_that_of_the_files(authority: Authority, tmp_path: Path) -> None:
+def test_plugin_certificate_replaces_certificate_files(authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "crt").write_bytes(authority.client_certificate)
     (tmp_path / "key").write_bytes(authority.client_key)
     source = contexts(client_certificate_file=tmp_path / "crt", client_key_file=tmp_path / "key")

@@ -14,7 +14,7 @@ async def of(*chunks: bytes) -> AsyncIterator[bytes]:
         yield chunk
 
 
-async def test_a_line_that_is_too_long_names_its_log_and_ends_it() -> None:
+async def test_too_long_log_line_raises_error_and_ends_log() -> None:
     transport = FakeTransport(Stream((b"short\n" + b"x" * 600, b"y\nmore\n")))
     client = Client(ClientConfig(server="http://fake", max_event_bytes=500), transport=transport)
     async with client.logs("a", namespace="n") as log:
@@ -28,7 +28,7 @@ async def test_a_line_that_is_too_long_names_its_log_and_ends_it() -> None:
 
 
 @pytest.mark.parametrize(("longest", "ends"), [(3, True), (4, False)])
-async def test_the_longest_line(longest: int, ends: bool) -> None:
+async def test_log_line_has_maximum_length(longest: int, ends: bool) -> None:
     log = LogStream(of(b"abcd", b"\n"), max_line_bytes=longest)
     if ends:
         with pytest.raises(ResponseTooLargeError):
@@ -37,7 +37,7 @@ async def test_the_longest_line(longest: int, ends: bool) -> None:
         assert [line async for line in log] == [b"abcd"]
 
 
-async def test_an_empty_log_and_one_without_a_last_line_feed() -> None:
+async def test_empty_log_and_log_without_last_line_feed() -> None:
     assert [line async for line in LogStream(of())] == []
     assert [line async for line in LogStream(of(b"", b"\n"))] == [b""]
     assert [line async for line in LogStream(of(b"a\n\n", b"b"))] == [b"a", b"", b"b"]

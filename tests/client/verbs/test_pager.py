@@ -64,7 +64,7 @@ async def test_reading_ahead_is_bounded(page_buffer: int, asked_ahead: int) -> N
         assert len(server.asked_at) == asked_ahead
 
 
-async def test_pages_come_while_items_are_worked_on() -> None:
+async def test_pages_are_read_ahead_while_items_are_processed() -> None:
     server = Numbers(6, seconds=1.0)
     done_at: list[float] = []
     async for _ in server.each(page_buffer=2):
@@ -74,7 +74,7 @@ async def test_pages_come_while_items_are_worked_on() -> None:
     assert done_at == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
 
-async def test_without_a_buffer_each_page_is_asked_for_when_it_is_needed() -> None:
+async def test_without_buffer_pages_are_requested_when_needed() -> None:
     server = Numbers(4, seconds=1.0)
     async for _ in server.each(page_buffer=0):
         await asyncio.sleep(1.0)
@@ -89,7 +89,7 @@ async def test_expiry_is_raised_after_the_items_before_it(page_buffer: int) -> N
         await anext(items)
 
 
-async def test_leaving_ends_the_reading_ahead() -> None:
+async def test_leaving_iterator_ends_reading_ahead() -> None:
     server = Numbers(100, seconds=1.0)
     async with aclosing(server.each(page_buffer=10)) as items:
         async for item in items:
@@ -109,7 +109,7 @@ async def test_failure_without_a_waiting_reader_is_dropped(caplog: pytest.LogCap
     assert "never retrieved" not in caplog.text
 
 
-async def test_a_failure_on_the_way_out_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failure_while_leaving_iterator_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     class Failing(Numbers):
         async def fetch(self, options: ListOptions) -> ResourceList[int]:
             try:
@@ -124,7 +124,7 @@ async def test_a_failure_on_the_way_out_is_dropped(caplog: pytest.LogCaptureFixt
     assert "never retrieved" not in caplog.text
 
 
-async def test_cancelling_ends_the_reading_ahead() -> None:
+async def test_cancellation_ends_reading_ahead() -> None:
     server = Numbers(100, seconds=5.0)
 
     async def work() -> None:
@@ -145,7 +145,7 @@ def client_over(*answers: HttpResponse | Exception | After) -> tuple[Client, Fak
     return Client(ClientConfig(server="http://fake"), transport=transport), transport
 
 
-async def test_the_verb() -> None:
+async def test_iter_list_requests_pages() -> None:
     client, transport = client_over(page(pod("a"), continue_="t"), page(pod("b")))
     found = [item async for item in client.iter_list(kinds.POD, namespace="n", page_size=1)]
     assert [(type(item), item.name) for item in found] == [(Resource, "a"), (Resource, "b")]

@@ -41,7 +41,7 @@ EXPIRED = HttpResponse(status=410, body=Status(code=410, reason="Expired", messa
 
 
 @pytest.mark.parametrize("drop", [True, False])
-async def test_managed_fields_that_come_nevertheless_are_taken_off(drop: bool) -> None:
+async def test_managed_fields_of_old_server_are_removed(drop: bool) -> None:
     client, _ = client_over(page(managed("a")), Stream((line("ADDED", managed("a")),)))
     options = ListOptions(drop_managed_fields=drop)
     (listed,) = await client.list(kinds.POD, options=options)
@@ -51,7 +51,7 @@ async def test_managed_fields_that_come_nevertheless_are_taken_off(drop: bool) -
         assert ("managedFields" in found["metadata"]) == (not drop)
 
 
-async def test_a_list_with_an_item_that_is_none_is_an_error_that_has_the_others() -> None:
+async def test_error_of_invalid_item_has_other_items() -> None:
     listed = json_answer({"kind": "PodList", "metadata": {"resourceVersion": "7"}, "items": [managed("a"), 5]})
     client, _ = client_over(listed, listed)
     for metadata_only in (False, True):
@@ -62,7 +62,7 @@ async def test_a_list_with_an_item_that_is_none_is_an_error_that_has_the_others(
 
 
 @pytest.mark.parametrize("page_buffer", [0, 1])
-async def test_going_through_a_list_does_not_hold_it(page_buffer: int) -> None:
+async def test_iteration_over_list_does_not_keep_items(page_buffer: int) -> None:
     pages = [page(pod(f"held-{number}"), continue_=f"{number}" if number < 29 else "") for number in range(30)]
     client, _ = client_over(*pages)
     async with aclosing(client.iter_list(kinds.POD, page_size=1, page_buffer=page_buffer)) as items:
@@ -73,7 +73,7 @@ async def test_going_through_a_list_does_not_hold_it(page_buffer: int) -> None:
         assert sys.getrefcount(first) == sys.getrefcount(alone), "somebody holds it"
 
 
-async def test_going_through_a_list_does_not_begin_again_when_its_token_expires() -> None:
+async def test_iteration_raises_error_when_token_expires() -> None:
     client, transport = client_over(page(pod("a"), continue_="t"), EXPIRED)
     items = client.iter_list(kinds.POD, page_size=1)
     assert (await anext(items)).name == "a"
@@ -93,7 +93,7 @@ async def test_leaving_a_list_early_ends_its_task(page_buffer: int) -> None:
     assert transport.open_streams == 0
 
 
-async def test_the_pages_of_a_list_have_500_objects_and_ten_are_read_ahead() -> None:
+async def test_default_page_size_and_read_ahead_of_list() -> None:
     client, transport = client_over(*(page(pod("a"), continue_=str(number)) for number in range(30)))
     async with aclosing(client.iter_list(kinds.POD)) as items:
         await anext(items)
@@ -105,7 +105,7 @@ async def test_the_pages_of_a_list_have_500_objects_and_ten_are_read_ahead() -> 
     assert transport.requests[0].query == {"limit": "500"}
 
 
-async def test_list_options_reach_the_items_of_a_list() -> None:
+async def test_list_options_apply_to_iter_list() -> None:
     client, transport = client_over(page(pod("a")), page(pod("a")))
     options = ListOptions(label_selector="a=b")
     assert [item.name async for item in client.iter_list("v1/Pod", options=options, page_size=7)] == ["a"]
@@ -114,7 +114,7 @@ async def test_list_options_reach_the_items_of_a_list() -> None:
         assert request.query == {"labelSelector": "a=b", "limit": "7"}
 
 
-async def test_a_wait_asks_its_own_namespace_with_the_time_that_is_left() -> None:
+async def test_wait_requests_its_namespace_with_remaining_time() -> None:
     client, transport = client_over(
         After(5.0, page(version="7")), Stream((Pause(3.0), line("ADDED", pod("a", namespace="mine"))))
     )
@@ -171,6 +171,6 @@ def test_unreadable_items_of_a_list_are_reported(keys: tuple[str | None, ...], m
     assert UnreadableItemError("x").key is None
 
 
-def test_an_empty_list() -> None:
+def test_new_list_has_empty_fields() -> None:
     empty: ResourceList[Any] = ResourceList(items=())
     assert (empty.resource_version, empty.continue_, empty.remaining_item_count, empty.unreadable) == ("", "", None, ())

@@ -73,7 +73,7 @@ async def test_evict() -> None:
     assert len(transport.requests) == 2
 
 
-async def test_create_below_an_object() -> None:
+async def test_subresource_is_created() -> None:
     request: dict[str, Any] = {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
@@ -86,7 +86,7 @@ async def test_create_below_an_object() -> None:
     assert sent(transport) == ("POST", "/api/v1/namespaces/mine/serviceaccounts/a/token", {}, request)
 
 
-async def test_a_subresource_of_the_objects_own_type() -> None:
+async def test_subresource_with_type_of_object() -> None:
     client, transport = client_over(json_answer({"metadata": {"name": "a"}}))
     await client.get(kinds.POD, "a", subresource="status")
     assert sent(transport)[1] == "/api/v1/namespaces/mine/pods/a/status"
@@ -129,7 +129,7 @@ def test_lines_do_not_depend_on_slices(data: bytes, cuts: list[int]) -> None:
     assert run_virtual(run()) == (expected if expected[-1] else expected[:-1])
 
 
-async def test_a_log_that_is_refused_or_breaks_off() -> None:
+async def test_rejected_or_broken_log_raises_error() -> None:
     refusal = Stream((Status(code=400, reason="BadRequest", message="container is waiting").to_json(),), status=400)
     broken = StreamEndedError("reset", method="GET", path="/x")
     client, transport = client_over(refusal, Stream((b"one\ntwo", broken)))
@@ -143,7 +143,7 @@ async def test_a_log_that_is_refused_or_breaks_off() -> None:
     assert transport.open_streams == 0
 
 
-async def test_leaving_a_followed_log_closes_it() -> None:
+async def test_leaving_followed_log_closes_stream() -> None:
     client, transport = client_over(Stream((b"one\n", Pause(1000.0))))
     async with client.logs("a", options=LogOptions(follow=True)) as log:
         assert await anext(log) == b"one"

@@ -47,7 +47,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_it_is_so_already() -> None:
+async def test_wait_returns_immediately_if_condition_is_met() -> None:
     client, transport = client_over(page(in_phase("Running")))
     found = await client.wait_for(kinds.POD, "a", RUNNING)
     assert found["status"]["phase"] == "Running"
@@ -58,7 +58,7 @@ async def test_it_is_so_already() -> None:
     )
 
 
-async def test_list_then_watch_from_there() -> None:
+async def test_wait_lists_then_watches() -> None:
     script = (line("MODIFIED", in_phase("Pending", version="11")), Pause(3.0), line("MODIFIED", in_phase("Running")))
     client, transport = client_over(page(in_phase("Pending"), version="10"), Stream(script))
     found = await client.wait_for("v1/Pod", "a", RUNNING, namespace="n", timeout=20.0)
@@ -74,7 +74,7 @@ async def test_list_then_watch_from_there() -> None:
     }
 
 
-async def test_it_survives_ends_breaks_and_expiry() -> None:
+async def test_wait_continues_after_end_break_and_expiry() -> None:
     broken = StreamEndedError("reset", method="GET", path="/x")
     client, transport = client_over(
         page(version="10"),
@@ -92,7 +92,7 @@ async def test_it_survives_ends_breaks_and_expiry() -> None:
     assert now() < 20.0
 
 
-async def test_deletion_is_none_and_creation_the_object() -> None:
+async def test_wait_for_deletion_returns_none_and_for_creation_object() -> None:
     client, _ = client_over(page(pod("a"), version="3"), Stream((line("DELETED", pod("a", version="4")),)))
     await client.wait_for(kinds.POD, "a", deleted())
     client, _ = client_over(page(version="3"), Stream((line("ADDED", pod("a", version="4")),)))
@@ -113,7 +113,7 @@ async def test_timeout_error_shows_the_last_state() -> None:
     assert transport.open_streams == 0
 
 
-async def test_a_server_that_never_answers_is_a_timeout_too() -> None:
+async def test_wait_with_silent_server_times_out() -> None:
     client, _ = client_over(After(100.0, page()))
     with pytest.raises(
         WaitTimeoutError, check=having(condition="creation", last_seen="the server has not responded yet")
@@ -122,7 +122,7 @@ async def test_a_server_that_never_answers_is_a_timeout_too() -> None:
     assert now() == 30.0
 
 
-async def test_a_resource_without_versions_is_not_listed_without_pause() -> None:
+async def test_wait_for_resource_without_versions_lists_with_delay() -> None:
     """As metrics.k8s.io answers; a script that runs out fails, so 8 lists in 30 s is the most."""
     client, transport = client_over(*[page(in_phase("Pending", version=""), version="") for _ in range(8)])
     with pytest.raises(
@@ -147,7 +147,7 @@ async def test_permanent_errors_are_raised() -> None:
         await client.wait_for(kinds.POD, "../a", created())
 
 
-async def test_cancelling_closes_the_watch() -> None:
+async def test_cancellation_of_wait_closes_watch() -> None:
     client, transport = client_over(page(), Stream((Pause(100.0),)))
     task = asyncio.create_task(client.wait_for(kinds.POD, "a", created(), timeout=1000.0))
     await asyncio.sleep(5.0)
@@ -179,7 +179,7 @@ def gaps(transport: FakeTransport) -> list[float]:
     return [later - earlier for earlier, later in itertools.pairwise(transport.sent_at)]
 
 
-async def test_a_watch_that_ends_at_once_is_waited_for_and_one_that_lasted_is_not() -> None:
+async def test_wait_delays_only_after_short_watch() -> None:
     client, transport = client_over(
         After(5.0, page(version="10")), Stream(()), Stream((Pause(5.0),)), Stream((line("ADDED", in_phase("Running")),))
     )
@@ -190,9 +190,7 @@ async def test_a_watch_that_ends_at_once_is_waited_for_and_one_that_lasted_is_no
 
 
 @pytest.mark.parametrize(("asked", "level"), [(15, "DEBUG"), (16, "WARNING"), (600, "WARNING")])
-async def test_a_long_wait_that_the_server_asks_for_is_said_aloud(
-    asked: int, level: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_long_retry_after_during_wait_is_logged(asked: int, level: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.client")
     client, _ = client_over(text_answer("busy", status=503, headers=[("Retry-After", str(asked))]))
     with pytest.raises(
@@ -208,7 +206,7 @@ async def test_a_long_wait_that_the_server_asks_for_is_said_aloud(
     assert record.__dict__["error_type"] == "ServiceUnavailableError"
 
 
-async def test_after_a_failure_there_is_a_wait() -> None:
+async def test_wait_delays_after_failure() -> None:
     client, transport = client_over(text_answer("busy", status=503), page(pod("a")))
     await client.wait_for(kinds.POD, "a", created())
     (gap,) = gaps(transport)
@@ -224,7 +222,7 @@ async def test_duration_of_a_requested_watch(timeout: float, seconds: str) -> No
     assert transport.requests[1].query["timeoutSeconds"] == seconds
 
 
-async def test_a_wait_that_is_too_late_already_has_no_time_left() -> None:
+async def test_wait_after_deadline_has_no_remaining_time() -> None:
     given: list[float] = []
 
     async def ask(_: ListOptions, left: float) -> ResourceList[Resource]:
@@ -241,7 +239,7 @@ async def test_a_wait_that_is_too_late_already_has_no_time_left() -> None:
     assert given == [0.0]
 
 
-async def test_a_watch_that_is_too_late_already_is_asked_for_a_second() -> None:
+async def test_watch_after_deadline_requests_one_second() -> None:
     asked: list[int | None] = []
 
     async def ask(*_: object) -> ResourceList[Resource]:
@@ -258,7 +256,7 @@ async def test_a_watch_that_is_too_late_already_is_asked_for_a_second() -> None:
     assert asked == [1]
 
 
-async def test_a_time_limit_of_anothers_is_not_that_of_the_wait() -> None:
+async def test_foreign_timeout_error_during_wait_is_not_converted() -> None:
     async def ask(*_: object) -> ResourceList[Resource]:
         raise TimeoutError("another's")
 

@@ -48,7 +48,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_events_in_order_until_the_server_ends() -> None:
+async def test_watch_delivers_events_in_order_until_end() -> None:
     client, transport = client_over(line("ADDED", "a"), line("MODIFIED", "b") + line("DELETED", "c"), BOOKMARK)
     events = await read(client, ListOptions(resource_version="5", allow_watch_bookmarks=True, timeout_seconds=300))
     assert [(event.type, event.object.name) for event in events] == [
@@ -83,7 +83,7 @@ def test_chunk_boundaries_do_not_matter(cuts: list[int]) -> None:
     assert run_virtual(run()) == ["ADDED", "MODIFIED", "BOOKMARK"]
 
 
-async def test_an_object_of_20_mb_in_small_pieces() -> None:
+async def test_large_object_is_read_in_small_pieces() -> None:
     big: dict[str, Any] = {**pod("big"), "data": "x" * 20_000_000}
     data = json.dumps({"type": "ADDED", "object": big}).encode() + b"\n"
     client, _ = client_over(*(data[start : start + 65_536] for start in range(0, len(data), 65_536)))
@@ -96,7 +96,7 @@ async def test_empty_lines_are_passed_over() -> None:
     assert len(await read(client)) == 1
 
 
-async def test_an_error_event_is_raised_after_the_events_before_it() -> None:
+async def test_error_event_is_raised_after_earlier_events() -> None:
     client, _ = client_over(line("ADDED", "a") + EXPIRED + line("ADDED", "b"))
     async with client.watch(kinds.POD) as events:
         assert (await anext(events)).object.name == "a"
@@ -105,7 +105,7 @@ async def test_an_error_event_is_raised_after_the_events_before_it() -> None:
         assert await anext(events, None) is None
 
 
-async def test_batches_are_what_has_come_and_an_error_follows_the_events_before_it() -> None:
+async def test_batch_has_received_events_and_error_follows_them() -> None:
     many = b"".join(line("ADDED", f"p{number}") for number in range(230))
     client, _ = client_over(line("ADDED", "a") + line("ADDED", "b"), many, line("ADDED", "c") + EXPIRED + many)
     async with client.watch(kinds.POD) as events:
@@ -129,7 +129,7 @@ async def test_single_read_after_a_batch_raises_the_error_of_the_batch() -> None
 
 
 @pytest.mark.parametrize("bad", [b"not json s3cret\n", b'{"type":"ADDED"}\n', b'{"type":"ODD","object":{}}\n'])
-async def test_a_line_that_is_no_event(bad: bytes) -> None:
+async def test_invalid_event_line_raises_error(bad: bytes) -> None:
     client, _ = client_over(line("ADDED") + bad)
     async with client.watch(kinds.POD) as events:
         assert (await anext(events)).object.name == "a"
@@ -138,7 +138,7 @@ async def test_a_line_that_is_no_event(bad: bytes) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-async def test_a_stream_that_ends_in_the_middle_of_an_event() -> None:
+async def test_stream_that_ends_inside_event_raises_error() -> None:
     client, _ = client_over(line("ADDED") + line("ADDED")[:20])
     async with client.watch(kinds.POD) as events:
         await anext(events)
@@ -147,18 +147,18 @@ async def test_a_stream_that_ends_in_the_middle_of_an_event() -> None:
         assert await anext(events, None) is None
 
 
-async def test_a_whole_event_without_line_feed_at_the_end_counts() -> None:
+async def test_last_event_without_line_feed_is_delivered() -> None:
     client, _ = client_over(line("ADDED")[:-1])
     assert len(await read(client)) == 1
 
 
-async def test_an_error_event_without_line_feed_at_the_end_counts() -> None:
+async def test_last_error_event_without_line_feed_is_raised() -> None:
     client, _ = client_over(EXPIRED[:-1])
     with pytest.raises(ExpiredError):
         await read(client)
 
 
-async def test_a_stream_that_breaks_off() -> None:
+async def test_broken_watch_raises_error() -> None:
     broken = StreamEndedError("reset", method="GET", path="/api/v1/pods")
     client, transport = client_over(line("ADDED"), broken)
     async with client.watch(kinds.POD) as events:
@@ -169,7 +169,7 @@ async def test_a_stream_that_breaks_off() -> None:
     assert transport.open_streams == 0
 
 
-async def test_a_stream_that_is_overdue_is_given_up() -> None:
+async def test_overdue_watch_ends() -> None:
     client, transport = client_over(Pause(3600.0))
     with pytest.raises(StreamEndedError, match=r"15 s .*300 s"):
         await read(client, ListOptions(timeout_seconds=300))
@@ -177,21 +177,21 @@ async def test_a_stream_that_is_overdue_is_given_up() -> None:
     assert transport.open_streams == 0
 
 
-async def test_a_busy_stream_is_given_up_when_it_is_overdue() -> None:
+async def test_overdue_watch_with_events_ends() -> None:
     client, _ = client_over(*[step for _ in range(100) for step in (Pause(10.0), line("MODIFIED"))])
     with pytest.raises(StreamEndedError, match="15 s"):
         await read(client, ListOptions(timeout_seconds=300))
     assert now() == 315.0
 
 
-async def test_silence_after_a_bookmark_is_given_up() -> None:
+async def test_silent_watch_ends_after_bookmark() -> None:
     client, _ = client_over(Pause(200.0), line("ADDED"), Pause(200.0), BOOKMARK, Pause(3600.0))
     with pytest.raises(StreamEndedError, match="90 s"):
         await read(client)
     assert now() == 490.0
 
 
-async def test_parts_of_a_line_are_signs_of_life() -> None:
+async def test_partial_lines_keep_watch_open() -> None:
     data = line("ADDED")
     pieces = [step for byte in range(10) for step in (Pause(60.0), data[byte : byte + 1])]
     client, _ = client_over(BOOKMARK, *pieces, data[10:])
@@ -224,7 +224,7 @@ class FromQueue:
         return found
 
 
-async def test_a_cancelled_read_loses_no_event() -> None:
+async def test_canceled_read_loses_no_event() -> None:
     source = FromQueue()
     events = stream_of(source)
     data = line("ADDED", "a") + line("ADDED", "b")
@@ -282,7 +282,7 @@ async def test_arriving_events_are_consumed_without_waking_the_task_until_one_is
     assert await events.batch() == []
 
 
-async def test_an_error_of_the_consumer_is_raised_by_the_read() -> None:
+async def test_error_of_consumer_is_raised_by_read() -> None:
     source = Arriving()
     events = stream_of(source)
 
@@ -297,7 +297,7 @@ async def test_an_error_of_the_consumer_is_raised_by_the_read() -> None:
         await reading
 
 
-async def test_cancelling_closes_the_stream() -> None:
+async def test_cancellation_closes_watch() -> None:
     client, transport = client_over(Pause(1000.0))
     task = asyncio.create_task(read(client))
     await asyncio.sleep(1.0)
@@ -319,7 +319,7 @@ async def test_errors_of_opening_are_raised_on_entering() -> None:
     assert caught.value.refused
 
 
-async def test_the_place_of_a_watch() -> None:
+async def test_watch_requests_path_of_kind_and_namespace() -> None:
     transport = FakeTransport(Stream(()), Stream(()))
     client = Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport)
     for namespace in (None, "n"):
@@ -332,7 +332,7 @@ async def test_the_place_of_a_watch() -> None:
     assert transport.requests[0].timeout == 5.0
 
 
-async def test_the_stream_says_when_its_last_byte_came_and_how_much_of_an_event_waits() -> None:
+async def test_watch_has_last_byte_time_and_pending_bytes() -> None:
     whole = line("ADDED", "a")
     client, _ = client_over(Pause(5), whole, Pause(10), whole[:20], Pause(7), whole[20:30], Pause(100), whole[30:])
     began = now()
@@ -350,7 +350,7 @@ async def test_the_stream_says_when_its_last_byte_came_and_how_much_of_an_event_
 # --- What is left when it ends ---
 
 
-async def test_the_headers_are_the_first_sign_of_life() -> None:
+async def test_last_byte_time_starts_with_headers() -> None:
     answer = HttpResponse(status=200, body=line("ADDED"))
     client = Client(ClientConfig(server="http://fake"), transport=FakeTransport(After(5.0, answer)))
     async with client.watch(kinds.POD) as events:
@@ -389,7 +389,7 @@ async def test_stream_delivers_no_events_after_a_too_large_event(first: bytes) -
         assert (events.pending_bytes, await events.batch(), await anext(events, None)) == (0, [], None)
 
 
-async def test_who_reads_on_after_a_time_limit_or_a_break_reads_the_end() -> None:
+async def test_read_after_timeout_or_break_returns_end() -> None:
     client, _ = client_over(line("ADDED"), Pause(1000.0), line("ADDED", "late"))
     async with client.watch(kinds.POD, options=ListOptions(timeout_seconds=60)) as events:
         await anext(events)
@@ -404,7 +404,7 @@ async def test_who_reads_on_after_a_time_limit_or_a_break_reads_the_end() -> Non
         assert await events.batch() == []
 
 
-async def test_a_time_limit_of_the_transports_own_is_raised_as_it_is() -> None:
+async def test_timeout_error_of_transport_is_raised_unchanged() -> None:
     client, _ = client_over(TimeoutError("its own"), line("ADDED"))
     async with client.watch(kinds.POD, options=ListOptions(timeout_seconds=60)) as events:
         with pytest.raises(TimeoutError, match="its own") as caught:
@@ -413,19 +413,19 @@ async def test_a_time_limit_of_the_transports_own_is_raised_as_it_is() -> None:
         assert await events.batch() == []
 
 
-async def test_white_space_after_the_last_event_is_its_end() -> None:
+async def test_white_space_after_last_event_is_ignored() -> None:
     client, _ = client_over(line("ADDED") + b" \r")
     assert len(await read(client)) == 1
 
 
-async def test_the_place_of_a_lost_event_is_named() -> None:
+async def test_error_of_lost_event_names_request() -> None:
     client, _ = client_over(b'{"type"')
     with pytest.raises(StreamEndedError, match=r"GET /api/v1/pods: .*7 bytes") as caught:
         await read(client)
     assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/pods")
 
 
-async def test_events_that_begin_with_white_space_are_events() -> None:
+async def test_white_space_before_event_is_ignored() -> None:
     client, _ = client_over(b"  " + line("ADDED"))
     assert len(await read(client)) == 1
 

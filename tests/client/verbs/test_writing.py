@@ -52,14 +52,14 @@ async def test_options_reach_every_write() -> None:
     assert [dict(request.query) for request in transport.requests] == [DRY_QUERY] * 5
 
 
-async def test_nothing_is_sent_that_was_not_asked_for() -> None:
+async def test_default_write_has_no_query() -> None:
     client, transport = client_over(json_answer(POD), json_answer(POD))
     await client.create(kinds.POD, POD)
     await client.patch(kinds.POD, "a", {})
     assert [dict(request.query) for request in transport.requests] == [{}, {}]
 
 
-async def test_defaults_of_the_client() -> None:
+async def test_write_defaults_of_client_are_sent() -> None:
     options = ClientOptions(field_manager="mine", field_validation="Warn")
     client, transport = client_over(*[json_answer(POD)] * 4, options=options)
     await client.create(kinds.POD, POD)
@@ -80,7 +80,7 @@ async def test_defaults_of_the_client() -> None:
         ([{"op": "remove", "path": "/spec/x"}], PatchType.JSON, "application/json-patch+json"),
     ],
 )
-async def test_the_three_patches(patch: Any, kind: PatchType, content_type: str) -> None:
+async def test_patch_types_have_content_type(patch: Any, kind: PatchType, content_type: str) -> None:
     client, transport = client_over(json_answer(POD))
     assert (await client.patch(kinds.POD, "a", patch, type=kind)).name == "a"
     assert sent(transport)[3] == patch
@@ -88,7 +88,7 @@ async def test_the_three_patches(patch: Any, kind: PatchType, content_type: str)
 
 
 @pytest.mark.parametrize(("patch", "kind"), [([], PatchType.MERGE), ({}, PatchType.JSON), ([], PatchType.STRATEGIC)])
-async def test_a_patch_that_does_not_fit_its_type(patch: Any, kind: PatchType) -> None:
+async def test_patch_of_wrong_type_is_rejected(patch: Any, kind: PatchType) -> None:
     client, transport = client_over()
     with pytest.raises(InvalidArgumentError, check=having(argument="patch")):
         await client.patch(kinds.POD, "a", patch, type=kind)
@@ -134,14 +134,14 @@ async def test_delete_collection() -> None:
 
 
 @pytest.mark.parametrize("namespace", [None, ""])
-async def test_what_deletes_much_takes_no_default(namespace: str | None) -> None:
+async def test_delete_collection_requires_namespace(namespace: str | None) -> None:
     client, transport = client_over()
     with pytest.raises(InvalidArgumentError, check=having(argument="namespace")):
         await client.delete_collection(kinds.POD, namespace=namespace)
     assert transport.requests == []
 
 
-async def test_warnings_for_a_few_calls() -> None:
+async def test_warnings_are_collected_in_block() -> None:
     warned = json_answer(POD, headers=[("Warning", '299 - "unknown field \\"spec.x\\""')])
     client, _ = client_over(warned, warned)
     seen: list[ServerWarning] = []
@@ -150,7 +150,7 @@ async def test_warnings_for_a_few_calls() -> None:
     assert seen == [ServerWarning('unknown field "spec.x"', "POST", "/api/v1/namespaces/n/pods")]
 
 
-async def test_warnings_of_a_client() -> None:
+async def test_warnings_reach_handler_of_client() -> None:
     seen: list[ServerWarning] = []
     warned = json_answer(POD, headers=[("Warning", '299 - "old"')])
     client, _ = client_over(warned, options=ClientOptions(on_warning=seen.append))
@@ -172,7 +172,7 @@ WRITES: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("verb", WRITES)
-async def test_no_write_is_sent_twice_when_it_may_have_arrived(verb: str) -> None:
+async def test_write_that_may_have_arrived_is_not_retried(verb: str) -> None:
     client, transport = client_over(TransportError("reset", method="X", path="/x", sent=True, cut=True))
     with pytest.raises(TransportError):
         await getattr(client, verb)(*WRITES[verb])
@@ -180,7 +180,7 @@ async def test_no_write_is_sent_twice_when_it_may_have_arrived(verb: str) -> Non
 
 
 @pytest.mark.parametrize("verb", WRITES)
-async def test_a_write_that_was_not_sent_is_sent_again(verb: str) -> None:
+async def test_unsent_write_is_retried(verb: str) -> None:
     unsent = TransportError("reset", method="X", path="/x", sent=False, cut=True)
     client, transport = client_over(unsent, json_answer(POD))
     await getattr(client, verb)(*WRITES[verb])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from deltaloop.runtime.core.diagnosis import (
+    MOST_LISTED,
     BlockedLoop,
     CacheSeen,
     ControllerSeen,
@@ -74,6 +75,19 @@ def test_ordinary_delays_are_not_reported() -> None:
     for seconds, reported in ((2.9, []), (3.0, [(DiagnosisKind.BLOCKED_LOOP, False)])):
         ended = BlockedLoop(task="", seconds=seconds, where=(), ended_ago=9.0)
         assert kinds(msgspec.structs.replace(IDLE, blocked=ended)) == reported
+
+
+def test_number_of_keys_is_complete_beyond_the_listed_keys() -> None:
+    keys = [
+        FailingKey(key=f"default/{number}", error="OSError", attempts=9, seconds=1.0, next_in=2.0, where=())
+        for number in range(MOST_LISTED)
+    ]
+    for failing, told in ((100, False), (397, True)):
+        controller = msgspec.structs.replace(
+            MAPS, failing=tuple(keys), queue=msgspec.structs.replace(QUEUE, failing=failing)
+        )
+        [found] = diagnoses(msgspec.structs.replace(IDLE, controllers=(controller,)))
+        assert ("397 keys" in found.cause) is told
 
 
 def test_slot_is_held_after_a_minute_or_ten_seconds_after_its_timeout() -> None:

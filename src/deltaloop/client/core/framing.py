@@ -16,14 +16,18 @@ class LineTooLongError(Exception):
 
 @final
 class LineFramer:
-    __slots__ = ("_longest", "_partial", "_slice", "_start")
+    """Framer of one stream. ``unread`` is False if no complete line can be left."""
+
+    __slots__ = ("_longest", "_partial", "_size", "_slice", "_start", "unread")
 
     def __init__(self, *, longest: int = LONGEST_LINE) -> None:
         """Create a framer that limits incomplete lines to ``longest`` bytes."""
         self._longest = longest
         self._partial = bytearray()  # beginning of the line that continues in the chunk
         self._slice = b""
+        self._size = 0  # of the chunk
         self._start = 0  # start of the unread part of the chunk
+        self.unread: bool = False
 
     @property
     def pending(self) -> int:
@@ -32,8 +36,8 @@ class LineFramer:
 
     def push(self, chunk: bytes) -> None:
         """Add the next chunk of the stream. Read its lines with ``take``."""
-        self._slice = self._slice[self._start :] + chunk if self._start < len(self._slice) else chunk
-        self._start = 0
+        self._slice = self._slice[self._start :] + chunk if self._start < self._size else chunk
+        self._start, self._size, self.unread = 0, len(self._slice), True
 
     def take(self) -> bytes | None:
         """Return the next complete line, or None if more data must be pushed.
@@ -45,18 +49,20 @@ class LineFramer:
 
     def find(self) -> tuple[bytes, int, int] | None:
         """Return the next line like ``take``, but without a copy; raises LineTooLongError."""
-        start = self._start
-        end = self._slice.find(b"\n", start)
+        data, start = self._slice, self._start
+        end = data.find(b"\n", start)
         if end < 0:
-            self._partial += self._slice[start:]
-            self._slice, self._start = b"", 0
+            self._partial += data[start:]
+            self._slice, self._start, self._size, self.unread = b"", 0, 0, False
             if len(self._partial) > self._longest:
                 raise LineTooLongError(f"a line has more than {self._longest} bytes")
             return None
         self._start = end + 1
+        if self._start == self._size:
+            self._slice, self._start, self._size, self.unread = b"", 0, 0, False
         if not self._partial:
-            return self._slice, start, end
-        self._partial += self._slice[start:end]
+            return data, start, end
+        self._partial += data[start:end]
         line = bytes(self._partial)
         # bytearray.clear() would keep the memory of the largest line.
         self._partial = bytearray()
@@ -70,5 +76,6 @@ class LineFramer:
     def finish(self) -> bytes:
         """Return the incomplete last line at the end of the stream, or empty bytes."""
         rest = bytes(self._partial) + self._slice[self._start :]
-        self._partial, self._slice, self._start = bytearray(), b"", 0
+        self._partial, self._slice, self._start, self._size = bytearray(), b"", 0, 0
+        self.unread = False
         return rest

@@ -98,7 +98,7 @@ class AnswerReader:
 
     def feed(self, data: bytes | memoryview) -> None:
         """Read the next chunk, or raise MalformedAnswerError, after which the connection must be closed."""
-        before = len(self.pieces)
+        before = len(self.pieces) if self.pieces else 0
         try:
             self._parse(data)
         except HttpParserUpgrade:
@@ -108,7 +108,7 @@ class AnswerReader:
                 self.keeps_alive = False
                 return
             raise MalformedAnswerError(self._fault or _reason(error)) from None
-        if self.complete or len(self.pieces) > before:
+        if self.complete or (len(self.pieces) > before if before else self.pieces):
             self._idle = 0
             return
         self._idle += len(data)

@@ -220,12 +220,12 @@ class WatchStream:
 
     def received(self, limit: int = _LARGEST_BATCH) -> list[WatchEvent]:
         """Return received events without waiting. ``batch`` raises the error after the last one."""
-        find, resource_type, metadata_only = self._framer.find, self._resource_type, self._metadata_only
+        framer, resource_type, metadata_only = self._framer, self._resource_type, self._metadata_only
         decode, drops = decode_watch_event_in, self._drop_managed_fields
         events: list[WatchEvent] = []
-        while len(events) < limit:
+        while framer.unread and len(events) < limit:
             try:
-                found = find()
+                found = framer.find()
             except LineTooLongError:
                 self._ended = True
                 self._framer = LineFramer()

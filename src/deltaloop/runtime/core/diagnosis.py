@@ -371,7 +371,8 @@ def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
             kind=DiagnosisKind.PARKED_KEY,
             stuck=True,
             subject=_subject(name, [key.key for key in keys]),
-            cause=f"{keys[0].error or 'the last error'} is permanent, so the key is not retried",
+            cause=f"{keys[0].error or 'the last error'} is permanent, so the key is not retried"
+            + _total(state.parked, queue.parked, "are parked"),
             remedy="Fix the cause, then change the object or retry the parked key.",
             seconds=max(key.seconds for key in keys),
             count=len(keys),
@@ -387,7 +388,8 @@ def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
             kind=DiagnosisKind.BACK_OFF,
             stuck=any(key.seconds >= FAILING_AFTER for key in group),
             subject=_subject(name, [key.key for key in group]),
-            cause=f"{group[0].error or 'an error'} in {max(key.attempts for key in group)} attempts, and {then}",
+            cause=f"{group[0].error or 'an error'} in {max(key.attempts for key in group)} attempts, and {then}"
+            + _total(state.failing, queue.failing, "fail"),
             remedy="Fix the error; its text is in the log record with this key.",
             seconds=max(key.seconds for key in group),
             count=len(group),
@@ -471,6 +473,11 @@ def _of_cache(cache: CacheSeen, max_staleness: float) -> Iterator[Diagnosis]:
         seconds=seconds,
         count=cache.objects,
     )
+
+
+def _total(listed: Sequence[object], number: int, state: str) -> str:
+    """Return the number of keys if the snapshot does not list all."""
+    return f"; {number} keys {state} in total" if len(listed) == MOST_LISTED and number > MOST_LISTED else ""
 
 
 def _grouped(items: Iterable[T], by: Callable[[T], Hashable]) -> list[list[T]]:
