@@ -289,7 +289,7 @@ class Replica:
             self._state.lead_webhooks()
             if self._crashes.is_set():
                 if self._restart is not None:
-                    self._restart.cancel()  # a program that was told to end is not started again
+                    self._restart.cancel()  # like a deleted Pod
             elif not self._task.cancelled():
                 self._task.result()
 
