@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import final
+from typing import TYPE_CHECKING, final
 
-from deltaloop.api.errors import DeltaloopError
+from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey, number_of
-from deltaloop.sharding.core.shard_map import ShardRange
+
+if TYPE_CHECKING:
+    from deltaloop.sharding.core.shard_map import ShardRange
 
 
-class RangeNotOwnedError(DeltaloopError):
+class RangeNotOwnedError(LeadershipLostError):
     """This process no longer owns the range of a key, and must not write on its behalf.
 
     Attributes:
         key: Reconciled key.
         member: Identity of this member.
+        lock: Always empty, because the range belongs to a map and not to a lock.
     """
 
     def __init__(self, key: str, member: str, action: str) -> None:
-        super().__init__(f"{action} rejected: {member} no longer owns the range of {key}")
+        super().__init__(f"{action} rejected: {member} no longer owns the range of {key}", lock="", identity=member)
         self.key = key
         self.member = member
 

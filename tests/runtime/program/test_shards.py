@@ -241,6 +241,36 @@ async def test_a_range_without_an_owner_makes_all_members_unready() -> None:
             assert {"", "a"} == {each["owner"] for each in explained if each is not None}
 
 
+async def test_children_must_be_in_the_namespace_of_their_owner() -> None:
+    async with fleet("a") as f:
+        refused: list[dl.InvalidArgumentError] = []
+
+        @controller("v1/ConfigMap", children=["v1/Secret"], finalizer="example.com/parents", name="parents")
+        async def reconcile(request: Request, ctx: Context) -> None:
+            if request.namespace != "team-01":
+                return
+            secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "team-02"}}
+            try:
+                await ctx.children.apply(secret, garbage_collected=False)
+            except dl.InvalidArgumentError as error:
+                refused.append(error)
+
+        @reconcile.cleanup
+        async def cleanup(request: Request, ctx: Context) -> None:
+            await ctx.children.apply(prune_all=True)
+
+        shards = ShardOptions(name="parents", namespace="default", election=ELECTION)
+        member = ShardMember(f.w.client, shards, identity="p", clock=now, random=lambda: 0.5)
+        options = ManagerOptions(preflight=False)
+        manager = Manager(f.w.client, [reconcile], shards=member, options=options)
+        running = asyncio.create_task(manager.run())
+        await until(lambda: refused)
+        manager.stop()
+        await running
+        assert "team-02" in (refused[0].argument or "")
+        assert not await f.w.client.list(kinds.SECRET)
+
+
 def test_an_elector_and_shards_cannot_be_combined() -> None:
     client = Client(dl.ClientConfig(server="http://localhost"))
     member = ShardMember(client, ShardOptions(name="maps", namespace="default"), identity="a")

@@ -43,6 +43,8 @@ class ChildKind(msgspec.Struct, frozen=True):
 
     kind: ResourceType[Any]
     namespace: str | None
+    in_shares: bool = False
+    """True if each process caches only the objects in namespaces of its share."""
 
 
 class Identity(NamedTuple):

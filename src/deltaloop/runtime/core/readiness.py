@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import msgspec
 
-from deltaloop.sharding.core.ownership import ShardState
+if TYPE_CHECKING:
+    from deltaloop.sharding.core.ownership import ShardState
 
 
 class Leadership(Enum):

@@ -206,9 +206,16 @@ class Children:
 
     def _child(self, declared: ChildKind, fields: dict[str, object], owner: Resource, garbage_collected: bool) -> Child:
         own, controller = self._declared.own, self._controller
-        return desired_child(
+        child = desired_child(
             declared, fields, owner=owner, own=own, controller=controller, garbage_collected=garbage_collected
         )
+        if declared.in_shares and child.namespace != owner.namespace:
+            raise InvalidChildrenError(
+                "must be in the namespace of its owner, because another process caches the namespace. Declare the kind "
+                "as dl.Watch(..., namespace=...).",
+                argument=str(child.reference),
+            )
+        return child
 
     # -- observed state
 

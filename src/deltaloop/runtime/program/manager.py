@@ -40,7 +40,6 @@ from deltaloop.runtime.program.manager_options import ManagerOptions
 from deltaloop.runtime.program.pages import Action, Route, StreamRoute, only_local
 from deltaloop.runtime.program.preflight import check_access
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
-from deltaloop.runtime.program.shards import MemberWork
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
 from deltaloop.runtime.reconcile.access_guard import AccessGuard
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from deltaloop.runtime.program.doctor import Doctor
     from deltaloop.runtime.program.health_server import HealthServer
     from deltaloop.runtime.program.lifespans import Lifespan
+    from deltaloop.runtime.program.shards import MemberWork
     from deltaloop.sharding import ShardMember, ShardState
     from deltaloop.webhooks import WebhookMetrics, WebhookServer
     from deltaloop.webhooks.certificates.sources import CertificateSource
@@ -583,7 +583,11 @@ class Manager:
         # No await follows until all caches are made, so a cancellation leaves either all of them or none.
         self._factory = factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
         views, attribution, tracing = Views(), Attribution(), Tracing()
-        work = self._member_work = None if self._shards is None else MemberWork(self._shards.share, clock)
+        work: MemberWork | None = None
+        if self._shards is not None:
+            from deltaloop.runtime.program.shards import MemberWork
+
+            work = self._member_work = MemberWork(self._shards.share, clock)
         for plan in plans:
             loop = ReconcileLoop(
                 plan.controller,

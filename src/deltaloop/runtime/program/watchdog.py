@@ -12,14 +12,14 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Self, final
-
-import msgspec
+from typing import TYPE_CHECKING, Final, Self, final
 
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import thread_frames
-from deltaloop.runtime.core.diagnosis import BlockedLoop
 from deltaloop.runtime.core.watchdog import Blocked, Ping, Watchdog
+
+if TYPE_CHECKING:
+    from deltaloop.runtime.core.diagnosis import BlockedLoop
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -43,7 +43,7 @@ class LoopWatchdog:
         self._changed = threading.Event()
         self._answered_at: float | None = None
         self.while_blocked: Callable[[float], object] | None = None
-        self._block: tuple[BlockedLoop, float, float | None] | None = None  # with its begin and its end
+        self._block: tuple[str, tuple[str, ...], float, float | None] | None = None  # task, frames, begin, end
 
     @property
     def is_watching(self) -> bool:
@@ -55,11 +55,14 @@ class LoopWatchdog:
         known, now = self._block, time.monotonic()
         if known is None:
             return None
-        found, since, until = known
+        task, where, since, until = known
         if until is not None and now - until > _REMEMBERED:
             return None
-        return msgspec.structs.replace(
-            found,
+        from deltaloop.runtime.core.diagnosis import BlockedLoop
+
+        return BlockedLoop(
+            task=task,
+            where=where,
             seconds=(now if until is None else until) - since,
             ended_ago=None if until is None else now - until,
         )
@@ -91,7 +94,7 @@ class LoopWatchdog:
                 blocked_for = watchdog.answered(answered_at)
                 if blocked_for is not None:
                     if self._block is not None:
-                        self._block = (*self._block[:2], answered_at)
+                        self._block = (*self._block[:3], answered_at)
                     _logger.warning("event loop is running again", extra={"seconds": round(blocked_for, 3)})
             match watchdog.ask(time.monotonic(), used()):
                 case Ping():
@@ -101,7 +104,7 @@ class LoopWatchdog:
                     self._name(loop, thread_id, seconds)
                 case Wait(until):
                     seconds, answer = max(0.0, until - time.monotonic()), self.while_blocked
-                    if answer is not None and self._block is not None and self._block[2] is None:
+                    if answer is not None and self._block is not None and self._block[3] is None:
                         answer(seconds)
                     else:
                         self._changed.wait(seconds)
@@ -119,8 +122,8 @@ class LoopWatchdog:
         own = thread_frames(thread_id, own=True)
         name = "" if task is None else task.get_name()
         began_at = time.monotonic() - seconds
-        if self._block is None or self._block[2] is not None:
-            self._block = BlockedLoop(task=name, seconds=seconds, where=tuple(own)), began_at, None
+        if self._block is None or self._block[3] is not None:
+            self._block = name, tuple(own), began_at, None
         _logger.warning(
             "event loop is blocked: use asyncio.to_thread or an async library for blocking calls",
             extra={"seconds": round(seconds, 3), "task": name, "stack": stack},

@@ -232,7 +232,15 @@ def connect_caches(
         from deltaloop.runtime.core.children import ChildKind
         from deltaloop.runtime.objects.children import DeclaredChildren
 
-        kinds = [ChildKind(child.kind, _held(child.kind, child.namespace, namespace)) for child in wires.children]
+        by_namespace = loop.share is not None and loop.share.by == "namespace" and wires.kind.namespaced
+        kinds = [
+            ChildKind(
+                child.kind,
+                _held(child.kind, child.namespace, namespace),
+                by_namespace and child.kind.namespaced and child.namespace is None,
+            )
+            for child in wires.children
+        ]
 
         loop.shared.children = DeclaredChildren(wires.kind, tuple(kinds))
     for wire in wires.wires:

@@ -56,9 +56,7 @@ from deltaloop.runtime.reconcile.context import Context, Surroundings
 from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
-from deltaloop.runtime.reconcile.own_keys import OwnKeys
 from deltaloop.runtime.reconcile.tracing import Tracing
-from deltaloop.sharding.share import RangeNotOwnedError, Share
 from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Again, Ending, Failed, Interrupted
 from deltaloop.workqueue.core.queue import Run
@@ -69,12 +67,13 @@ if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
     from deltaloop.runtime.program.lifespans import Lifespan
     from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
+    from deltaloop.sharding.share import Share
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _KEYS_OF_TASK: Final = 16
 _LONGEST_TASK: Final = 0.002
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
-_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError, RangeNotOwnedError)
+_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
 @final
@@ -130,7 +129,11 @@ class ReconcileLoop:
             options=controller.queue,
             is_echo=self._is_echo,
         )
-        self.inbox: AcceptsKeys = self.queue if share is None else OwnKeys(self.queue, share)
+        self.inbox: AcceptsKeys = self.queue
+        if share is not None:
+            from deltaloop.runtime.reconcile.own_keys import OwnKeys
+
+            self.inbox = OwnKeys(self.queue, share)
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from deltaloop.runtime.enqueue import AcceptsKeys
-from deltaloop.sharding.share import Share
+
+if TYPE_CHECKING:
+    from deltaloop.sharding.share import Share
 
 _MOST_ELSEWHERE: Final = 10_000
 

@@ -82,6 +82,7 @@ class Replica:
         self._starts = 0
         self._first_write = 0
         self._restart: asyncio.Task[None] | None = None
+        self._crashes = asyncio.Event()
         self._ended_by = ""
         self._errors = ErrorSummaries()
         self._disconnected = self._refuses = False
@@ -195,6 +196,7 @@ class Replica:
         self._state.lead_webhooks()
 
     def _begin(self, process: Process, behind: int) -> None:
+        self._crashes = asyncio.Event()
         self._transport = ProgramTransport(
             self._inner,
             state=self._state,
@@ -281,9 +283,14 @@ class Replica:
         if not self._process.crashed:
             self._process.resume()
             self._workload.stop()
-            await asyncio.wait({self._task})
+            crashes = asyncio.ensure_future(self._crashes.wait())
+            await asyncio.wait({self._task, crashes}, return_when=asyncio.FIRST_COMPLETED)
+            crashes.cancel()
             self._state.lead_webhooks()
-            if not self._task.cancelled():
+            if self._crashes.is_set():
+                if self._restart is not None:
+                    self._restart.cancel()  # like a deleted Pod
+            elif not self._task.cancelled():
                 self._task.result()
 
     async def crash(self) -> None:
@@ -319,6 +326,7 @@ class Replica:
         """Crash its process, unless it has crashed already."""
         if not self._process.crashed:
             self._process.crash()
+            self._crashes.set()
             self._state.buried.append((self._process, self._inner))
             self._state.lead_webhooks()
 
