@@ -19,7 +19,6 @@ class RangeNotOwnedError(LeadershipLostError):
     Attributes:
         key: Reconciled key.
         member: Identity of this member.
-        lock: Always empty, because the range belongs to a map and not to a lock.
     """
 
     def __init__(self, key: str, member: str, action: str) -> None:
