@@ -295,9 +295,8 @@ def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceTyp
 
 
 def _status_of(obj: Resource) -> Fields:
-    found: Any
     try:
-        found = status_of(obj)
+        found: Any = status_of(obj)
     except DECODE_ERRORS:
         found = Path("status").get(obj)  # raises an error that explains the problem
-    return found if type(found) is dict else {}
+    return cast("Fields", found) if type(found) is dict else {}
