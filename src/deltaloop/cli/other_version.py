@@ -29,8 +29,14 @@ def work(target: str, snapshot: Path, result: Path, namespace: str | None) -> No
         file.write(msgspec.json.encode(outcome))
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Plan the module that the arguments specify."""
+    target, snapshot, result, *namespace = sys.argv[1:]
     try:
-        work(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), (*sys.argv[4:], None)[0])
+        work(target, Path(snapshot), Path(result), *(namespace or [None]))
     except DeltaloopError as error:
         sys.exit("; ".join([str(error), *notes_of(error)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -33,7 +33,7 @@ class ListOnlyTransport:
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
-        self.requests = 0
+        self.requests: int = 0
 
     def _check(self, request: HttpRequest) -> None:
         info = describe_request(request.method, request.path, request.query)

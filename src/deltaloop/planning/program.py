@@ -131,7 +131,7 @@ class PlannedProgram:
         service: WebhookService | None,
         random: Callable[[], float],
     ) -> None:
-        self.events = 0
+        self.events: int = 0
         self.failures: dict[tuple[str, str], ReconcileFailure] = {}
         self.retries = 0
         self._server = server

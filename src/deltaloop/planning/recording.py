@@ -70,7 +70,7 @@ class RecordingTransport:
         self._before = before
         self._keeps = keep_requests
         self._versions: dict[tuple[str, str], str] = {}
-        self.writes = 0
+        self.writes: int = 0
         self.notes: dict[tuple[str, str], WriteNote] = {}
         self.first: dict[tuple[str, str], FirstWrite] = {}
         self.effects: Counter[tuple[str, str]] = Counter()

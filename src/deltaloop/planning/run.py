@@ -102,7 +102,7 @@ class LoadedSnapshot:
         self._definitions = [*definitions]
         self.epoch: float = _real_time() if taken_at is None else taken_at
         self.webhooks: list[Mapping[str, object]] = []
-        self.count = 0
+        self.count: int = 0
         self._progress = progress
         self._restored: RestoredState | None = RestoredState(self.options())
         self._state: StoreState | None = None

@@ -97,7 +97,7 @@ class Slots(Generic[K]):
 
     def resume(self) -> None:
         """End a pause, and start tasks for the queued items."""
-        self.paused = False
+        self.paused: bool = False
         self._queue._serve()  # noqa: SLF001 - same
 
     def close(self) -> None:
