@@ -33,7 +33,7 @@ def main() -> None:
     """Plan the module that the arguments specify."""
     target, snapshot, result, *namespace = sys.argv[1:]
     try:
-        work(target, Path(snapshot), Path(result), *(namespace or [None]))
+        work(target, Path(snapshot), Path(result), namespace[0] if namespace else None)
     except DeltaloopError as error:
         sys.exit("; ".join([str(error), *notes_of(error)]))
 

@@ -48,7 +48,7 @@ class Slots(Generic[K]):
         """
         self._queue, self._start, self._on_end = queue, start, on_end
         self.closed: bool = False
-        self.paused = paused
+        self.paused: bool = paused
         self._woken = 0  # started tasks that have not called `take`
         self.asleep: int = number
         queue._serve_slots(self)  # noqa: SLF001 - of the same package
@@ -97,7 +97,7 @@ class Slots(Generic[K]):
 
     def resume(self) -> None:
         """End a pause, and start tasks for the queued items."""
-        self.paused: bool = False
+        self.paused = False
         self._queue._serve()  # noqa: SLF001 - same
 
     def close(self) -> None:
