@@ -32,7 +32,6 @@ def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str]
 
 
 def read_homes(stub: str) -> dict[str, str]:
-    """Read the source module of each name in a stub."""
     with open(stub, encoding="utf-8") as lines:  # noqa: PTH123 - importing pathlib would double the import time
         words = [line.split() for line in lines if line.startswith("from ")]
     return {word[-1]: word[1] for word in words}

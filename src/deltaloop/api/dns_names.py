@@ -48,7 +48,6 @@ def label_problems(name: str) -> list[str]:
 
 
 def subdomain_problems(name: str) -> list[str]:
-    """Return the faults of a name as a DNS subdomain."""
     problems = [] if len(name) <= _LONGEST_SUBDOMAIN else [f"must be no more than {_LONGEST_SUBDOMAIN} characters"]
     return problems if re.fullmatch(_SUBDOMAIN, name) else [*problems, _SUBDOMAIN_RULE]
 

@@ -57,7 +57,6 @@ class Answering:
         return self._wall_clock().timestamp()
 
     def random(self) -> float:
-        """Return a number in [0, 1)."""
         return self._random.random()
 
     def moment(self) -> Moment:

@@ -35,7 +35,6 @@ class RestoredState:
     """
 
     def __init__(self, options: ServerOptions) -> None:
-        """Begin with the first objects of a server."""
         self._options = options
         self._state = ServerState(RevisionStore(), Registry(built_in()))
         self._state.store.begin_with(ApiServer(options).first_objects())
@@ -120,7 +119,6 @@ class StoredObjects:
         return (group, served.type.plural) if served is not None else (group, "")
 
     def fields_of(self, resource: str, obj: Resource) -> dict[str, object]:
-        """Return a stored object with its kind."""
         kind = self.type_of(resource, obj)
         stored = mapping(obj.to_dict())
         return {"apiVersion": stored_version(obj) or kind.api_version, "kind": kind.kind, **stored}

@@ -327,7 +327,6 @@ class _ProcessChecked:
 
 
 def joined(informer: MultiNamespaceInformer[T], loop: BackgroundLoop) -> SharedInformer[T]:
-    """Wrap the informers of several namespaces."""
     indexers = {namespace: each.indexer for namespace, each in informer.informers.items()}
     return SharedInformer(informer, JoinedIndexer(indexers), loop)
 

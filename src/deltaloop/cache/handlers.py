@@ -241,7 +241,6 @@ class HandlerOptions(Options, frozen=True, kw_only=True):
 
 
 def handler_name(handler: object) -> str:
-    """Return the class of a handler, or the names of its functions."""
     if isinstance(handler, FilteringResourceEventHandler):
         return handler_name(handler.handler)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     if isinstance(handler, HandlerFuncs | DetailedHandlerFuncs):

@@ -154,7 +154,6 @@ class JoinedIndexer:
         return [obj for indexer in self._indexers.values() for obj in indexer.list()]
 
     def by_index(self, name: str, value: str) -> builtins.list[Resource]:
-        """Return the objects with an index value, grouped by namespace."""
         return [obj for indexer in self._indexers.values() for obj in indexer.by_index(name, value)]
 
     def __len__(self) -> int:

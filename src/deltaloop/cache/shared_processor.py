@@ -63,7 +63,6 @@ class SharedProcessor(Generic[T]):
     def add(
         self, handler: ResourceEventHandler[T] | ReceivedObjectHandler, *, name: str, options: HandlerOptions
     ) -> Registration:
-        """Add a handler, and notify it of all cached objects."""
         listener = Listener(
             handler,
             self._decode,

@@ -55,7 +55,6 @@ def bound_name(slot: int) -> Closure:
 
 
 def optional_field(operand: Any, name: str) -> OptionalValue:
-    """Return a field of a map or an object as an optional value."""
     if kind_of(operand) is OptionalValue:
         return optional_field(operand.value, name) if operand.present else NO_VALUE
     if operand is None:

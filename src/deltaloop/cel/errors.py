@@ -100,7 +100,6 @@ class FailedValue:
 
 
 def sound(value: Any) -> Any:
-    """Return a value, or raise the error of a failed value."""
     if type(value) is FailedValue:
         raise value.error
     return value

@@ -198,7 +198,6 @@ def column_of(column: PrinterColumn, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def scale_of(scale: ScaleSubresource) -> dict[str, str]:
-    """Return a scale subresource as it appears in a definition."""
     paths = {"specReplicasPath": scale.replicas, "statusReplicasPath": scale.ready_replicas}
     return paths | ({"labelSelectorPath": scale.label_selector} if scale.label_selector else {})
 

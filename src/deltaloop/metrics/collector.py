@@ -150,7 +150,6 @@ class RegisteredCollector:
     # The callers of these methods hold the lock.
 
     def _samples(self) -> Iterator[Sample]:
-        """Yield all numbers."""
         for held in (self._numbers, self._histograms):
             yield from ((name, labels, value) for name, found in held.items() for labels, value in found.items())
 

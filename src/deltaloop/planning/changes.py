@@ -37,8 +37,6 @@ _MOST_SECRETS: Final = 10_000
 
 @final
 class Changes:
-    """Changed objects of one run."""
-
     def __init__(
         self,
         stored: StoredObjects,

@@ -147,8 +147,6 @@ def _explained(kind: ResourceType[Any]) -> _Explained:
 
 @final
 class _Explained:
-    """Context that explains errors of lists."""
-
     def __init__(self, kind: ResourceType[Any]) -> None:
         self._kind = kind
 

@@ -32,7 +32,6 @@ def takes_caches(mapping: Mapper | CachedMapper) -> bool:
 
 
 def with_caches(mapping: Mapper | CachedMapper, caches: Caches) -> Mapper:
-    """Bind the caches to a mapper that requires them."""
     if not takes_caches(mapping):
         return cast("Mapper", mapping)
     cached = cast("CachedMapper", mapping)

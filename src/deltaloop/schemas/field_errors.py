@@ -66,7 +66,6 @@ def required(field: str, text: str = "") -> SchemaError:
 
 
 def shown(value: object) -> str:
-    """Return a value as JSON for a message."""
     return _encode(value).decode()
 
 

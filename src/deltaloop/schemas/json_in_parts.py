@@ -158,7 +158,6 @@ class _Parts:
         self._before, self._at = (b"0,", comma + 1) if has_comma else (b"0", at)
 
     def _text(self, at: int) -> tuple[str, int]:
-        """Decode a text, and return it with its end."""
         content, texts = self._content, list[str]()
         if content[at : at + 1] != b'"':
             raise msgspec.DecodeError

@@ -62,8 +62,6 @@ class ListOf(msgspec.Struct, frozen=True):
 
 
 class MapOf(msgspec.Struct, frozen=True):
-    """Type of an object with arbitrary keys."""
-
     values: FieldType
 
 

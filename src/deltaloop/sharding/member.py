@@ -62,8 +62,6 @@ _NEW_MAP_AFTER: Final = 2.0
 
 
 class ShardWork(Protocol):
-    """Work of one member, which a program provides."""
-
     async def hold(self, ranges: KeyRanges) -> None:
         """Cache exactly the objects of the ranges. Wait until the caches are complete."""
         ...
@@ -80,9 +78,7 @@ class ShardWork(Protocol):
         """Queue cached objects, for keys for which the function returns True."""
         ...
 
-    def load(self) -> Mapping[int, float]:
-        """Return the load of each hash."""
-        ...
+    def load(self) -> Mapping[int, float]: ...
 
 
 @final
@@ -196,7 +192,6 @@ class ShardMember:
     # -- life
 
     async def __aenter__(self) -> Self:
-        """Start to watch the map and the members."""
         self._began_at = self._clock()
         for informer in (self._leases, self._maps):
             informer.add_event_handler(HandlerFuncs(on_add=self._wake, on_update=self._wake, on_delete=self._wake))

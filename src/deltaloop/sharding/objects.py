@@ -59,7 +59,6 @@ class ShardOptions(Options, frozen=True, kw_only=True):
 
 
 def member_lease(lease: Resource) -> tuple[MemberLease, str]:
-    """Return a Lease of a member, and the identity of its holder."""
     record, _ = record_from_lease(lease.view())
     leaving = not record.holder_identity or LEAVING_LABEL in lease.labels
     duration = float(max(record.lease_duration_seconds, 1))
@@ -86,7 +85,6 @@ def reports(config_map: Resource) -> dict[str, Report]:
 
 
 def report_patch(uid: str, report: Report) -> dict[str, Any]:
-    """Return the merge patch of a report."""
     return {"data": {f"{_LOAD}{uid}": msgspec.json.encode(report).decode()}}
 
 

@@ -64,7 +64,6 @@ class Share:
         self._unknown: dict[int, float] = {}
 
     def number_of(self, key: str) -> int:
-        """Return the hash of a key."""
         return number_of(key, self.by)
 
     def owns(self, key: str) -> bool:
@@ -88,7 +87,6 @@ class Share:
         return number_of(key, self.by) not in self._finishing
 
     def guard(self, key: str) -> KeyGuard:
-        """Return the guard of the writes of one reconcile."""
         return KeyGuard(self, key)
 
     def writes_until(self, each: ShardRange) -> float:

@@ -461,7 +461,6 @@ class Harness:
 
 
 def state_of(harness: Harness) -> HarnessState:
-    """Return the internal state of a harness, for simulations."""
     return harness._state  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 

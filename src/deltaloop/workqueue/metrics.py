@@ -63,7 +63,6 @@ class GuardedQueueMetrics:
         self._queue = queue
 
     def tell(self, facts: Iterable[Fact]) -> None:
-        """Call the hooks for facts."""
         hooks = self._hooks
         for fact in facts:
             if isinstance(fact, Added):

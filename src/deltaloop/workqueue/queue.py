@@ -332,7 +332,6 @@ class WorkQueue(Generic[K]):
         self._serve()
 
     def _take_claimed(self) -> Run[K] | None:
-        """Take an item for a slot."""
         with self._lock:
             run = self._core.get(self._clock() + self._clock_ahead)
         if self._metrics is not None:

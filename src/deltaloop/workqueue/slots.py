@@ -61,7 +61,6 @@ class Slots(Generic[K]):
             self._start()
 
     def wake_all(self) -> None:
-        """Report the end of the queue."""
         self._on_end()
 
     def take(self) -> Run[K] | None:
@@ -101,7 +100,6 @@ class Slots(Generic[K]):
         self._queue._serve()  # noqa: SLF001 - same
 
     def close(self) -> None:
-        """Start no further tasks."""
         if not self.closed:
             self.closed, self.asleep = True, 0
             self._queue._serve_slots(None)  # noqa: SLF001 - same

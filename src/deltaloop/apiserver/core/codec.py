@@ -35,9 +35,7 @@ class WebhookConversion(Protocol):
         """API version of stored objects that do not specify a version."""
         ...
 
-    def complete(self, stored: dict[str, object]) -> dict[str, object]:
-        """Return a stored object in its own version, with its kind."""
-        ...
+    def complete(self, stored: dict[str, object]) -> dict[str, object]: ...
 
     def review(self, objects: Iterable[dict[str, object]], api_version: str) -> WebhookCall:
         """Return the call that converts objects to a version, or raise ConversionError for an unknown version."""

@@ -40,7 +40,6 @@ class Registry:
         self._has_removed = False
 
     def copy(self) -> Registry:
-        """Return an independent copy."""
         copy = Registry(())
         copy._take(self)
         return copy
@@ -121,7 +120,6 @@ class Registry:
         return self._groups
 
     def versions_of_crds(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """Return the group versions of CRDs with their priorities."""
         served = (item for items in self._custom.values() for item in items)
         return {(item.type.group, item.type.version): item.priority for item in served}
 

@@ -66,7 +66,6 @@ class Notes:
     annotations: dict[str, str] = field(default_factory=dict[str, str])
 
     def clear(self) -> None:
-        """Clear the notes before a repeated attempt."""
         self.sent = self.advice = ()
         self.stored.clear()
         self.annotations.clear()

@@ -59,9 +59,7 @@ def key_of(notification: Notification[K]) -> str:
 
 class NotificationBuffer(Protocol[K]):
     @property
-    def is_full(self) -> bool:
-        """Whether the informer should pause."""
-        ...
+    def is_full(self) -> bool: ...
 
     @property
     def room(self) -> int:

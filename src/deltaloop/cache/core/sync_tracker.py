@@ -21,7 +21,6 @@ class SingleFileTracker:
         self._on_the_way = 0
 
     def start(self, count: int = 1) -> None:
-        """Count items that were queued."""
         self._on_the_way += count
 
     def finished(self, count: int = 1) -> None:

@@ -52,8 +52,6 @@ def _always(cost: int) -> Cost:
 
 
 def _through(factor: float = TEXT_FACTOR, *, keeps_size: bool = False) -> Cost:
-    """Return the cost of reading the first operand."""
-
     def estimated(call: CallShape) -> CallEstimate | None:
         if not call.operands:
             return None

@@ -35,7 +35,6 @@ class Entry(msgspec.Struct, frozen=True):
         return f"Entry(what={self.what!r}, source={self.source!r}, directory={self.directory!r})"
 
     def fault(self, name: str, problem: str) -> ConfigError:
-        """Return an error about a field."""
         return ConfigError(problem, argument=name).at(self)
 
     def text(self, name: str) -> str:

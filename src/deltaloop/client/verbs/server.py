@@ -99,9 +99,7 @@ class Way(Protocol):
     def why_no_home(self) -> str: ...
 
     @property
-    def write_query(self) -> Mapping[str, str]:
-        """Query parameters of all writes."""
-        ...
+    def write_query(self) -> Mapping[str, str]: ...
 
     @property
     def server(self) -> Server:

@@ -92,7 +92,6 @@ def is_whole(schema: dict[str, object]) -> bool:
 
 
 def with_identity(schema: dict[str, object]) -> dict[str, object]:
-    """Return the schema of a whole object with all identity fields."""
     properties = mapping(schema.get("properties"))
     own = mapping(properties.get("metadata"))
     names = mapping(own.get("properties"))

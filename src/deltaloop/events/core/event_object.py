@@ -119,7 +119,6 @@ class EventBodies:
 
 
 def event_bodies(api: EventApi, event: EventDraft) -> EventBodies:
-    """Return the object and the patch in one of the APIs."""
     if api is EventApi.EVENTS_V1:
         return EventBodies(EVENTS_V1_EVENT, events_v1_object(event), {"series": _series(event)})
     return EventBodies(EVENT, event_object(event), count_patch(event))

@@ -20,7 +20,6 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def plan_text(plan: Plan) -> str:
-    """Return the text of a plan, with several lines."""
     return "\n".join(one_line(line) for line in _lines(plan))
 
 

@@ -100,7 +100,6 @@ def owner_uids(obj: Resource) -> tuple[str, ...]:
 
 
 def child_owner(own: ResourceType[Any], controller: str) -> Mapper:
-    """Return a mapper from a child of a controller to the key of its owner."""
     by_reference = owner_key(own)
 
     def map_child(obj: Resource) -> Mapped:

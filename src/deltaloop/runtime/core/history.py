@@ -115,7 +115,6 @@ class History:
         return runs[-1] if runs else None
 
     def all(self) -> tuple[Reconciled, ...]:
-        """Return all reconciles, earliest first."""
         return tuple(sorted((run for runs in self._keys.values() for run in runs), key=lambda run: run.ended_at))
 
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:

@@ -37,8 +37,6 @@ _PRUNE_FROM: Final = 64
 
 @final
 class StoredWrite(msgspec.Struct, frozen=True, gc=False):
-    """An object as stored by an own write."""
-
     obj: Resource
     at: float
     reached_then: int

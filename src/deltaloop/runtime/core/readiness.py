@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class Leadership(Enum):
-    """Role of this process in the election."""
-
     NONE = "no election"
     STANDBY = "standby"
     LEADING = "leading"

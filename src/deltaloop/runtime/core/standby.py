@@ -16,7 +16,6 @@ _OF_OBJECTS: Final = frozenset({"informer", "owner"})
 
 
 def names_gone_object(key: str, triggers: Sequence[object], is_cached: Callable[[str], bool]) -> bool:
-    """Return whether a key belongs to an object that existed and is gone."""
     named = any(isinstance(trigger, Trigger) and trigger.source in _OF_OBJECTS for trigger in triggers)
     return named and not is_cached(key)
 

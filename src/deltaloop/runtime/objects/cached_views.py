@@ -156,7 +156,6 @@ class CacheView:
         self.overlay.deleted(key, uid=uid, version=version, reached=self.informer.resource_version, now=now)
 
     def lost_sight(self, key: str, kind: WriteKind, *, uid: str, version: str) -> None:
-        """Record a write with an unknown outcome."""
         self.overlay.lost_sight(key, kind, uid=uid, version=version, now=self._clock())
 
     def lost_sight_of_generated(self, beginning: str) -> None:

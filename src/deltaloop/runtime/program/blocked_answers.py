@@ -48,7 +48,6 @@ class BlockedAnswers:
                     connection.close()
 
     def close(self) -> None:
-        """Close the copies of the sockets."""
         for each in self._sockets:
             each.close()
 

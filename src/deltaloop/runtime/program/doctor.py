@@ -116,7 +116,6 @@ class Doctor:
         return _document(ProgramState(leadership="", leader="", seconds=0.0, max_staleness=0.0, blocked=blocked))
 
     async def state(self) -> ProgramState:
-        """Return a snapshot of the program."""
         before = await self._sampled()
         webhooks = await self._webhooks()
         elector, now = self._elector, self._clock()

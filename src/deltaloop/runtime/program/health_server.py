@@ -232,7 +232,6 @@ class HealthServer:
         return HttpPage(b"not found\n", status=404)
 
     async def _user(self, request: web.BaseRequest) -> str | HttpPage:
-        """Return the user of a remote request, or the refusal."""
         token = request.headers.get(TOKEN_HEADER, "")
         if not token or self._may_ask is None:
             return HttpPage(b"forbidden: this page is for requests from the same machine\n", status=403)

@@ -69,7 +69,6 @@ class LivePage:
         )
 
     async def html(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
-        """Return the HTML file."""
         del query
         return _NOT_FOUND if rest else _html()
 

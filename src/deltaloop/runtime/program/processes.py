@@ -46,8 +46,6 @@ _MOST: Final = 64 * 2**20
 
 
 class _Start(msgspec.Struct):
-    """Arguments of a member, in its environment."""
-
     number: int
     socket: int
     kubeconfig: str = ""
@@ -55,8 +53,6 @@ class _Start(msgspec.Struct):
 
 @final
 class MemberProcess:
-    """This process as a member of a supervised program."""
-
     def __init__(self, start: _Start) -> None:
         self._start = start
 

@@ -35,8 +35,6 @@ def field_of(wire: Wire, wires: Wires, share: Share) -> ShardKey | None:
 
 @final
 class MemberWork:
-    """Caches, queues and reconciles of one member."""
-
     def __init__(self, share: Share, clock: Callable[[], float]) -> None:
         self.loops: Sequence[ReconcileLoop] = ()
         self.informers: dict[Informer[Any], ShardField] = {}
@@ -45,7 +43,6 @@ class MemberWork:
         self._sources: list[OwnKeys] = []
 
     def of_source(self, queue: AcceptsKeys) -> OwnKeys:
-        """Return the queue for a source."""
         keys = OwnKeys(queue, self._share, keeps_others=True)
         self._sources.append(keys)
         return keys

@@ -254,13 +254,11 @@ class ReconcileLoop:
             self._slots.paused = True
 
     def resume(self) -> None:
-        """End a pause."""
         self.paused_at = None
         if self._slots is not None:
             self._slots.resume()
 
     def failing(self) -> Mapping[str, KeyFailures]:
-        """Return the failures of all keys, including parked keys."""
         return self._failing
 
     def hot_keys(self) -> list[tuple[HotLoop, float, float]]:
@@ -512,7 +510,6 @@ class ReconcileLoop:
             self._errors.log(_logger, level, message, error, now=self._clock(), extra=extra)
 
     def _cancelled(self, run: Execution) -> Raised | None:
-        """Return the result of a reconcile that raised CancelledError."""
         if self._owner is not None and self._owner.cancelling():
             self.runs.interrupt()  # the event loop is ending and has canceled all tasks
         if run.reason is not None:
@@ -594,7 +591,6 @@ class ReconcileLoop:
         return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
-        """Record a key's failure, or forget its failures."""
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
             before, error = self._failing.get(run.key), decision.error
             self._failing[run.key] = KeyFailures(
@@ -609,7 +605,6 @@ class ReconcileLoop:
             self._failing.pop(run.key, None)
 
     def _ending(self, key: str, decision: KeyDecision) -> Ending:
-        """Return the end of a run that applies the decision to its key."""
         action = decision.action
         if action is Action.REQUEUE_AFTER:
             self.metrics.triggered("requeue", "after")

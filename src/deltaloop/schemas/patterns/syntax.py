@@ -231,7 +231,6 @@ class _Open(msgspec.Struct):
 
 
 def parse_pattern(text: str) -> Node:
-    """Parse a pattern, or raise PatternSyntaxError."""
     return _Parser(text).parse()
 
 

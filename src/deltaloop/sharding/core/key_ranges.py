@@ -45,12 +45,10 @@ class KeyRanges:
         return bisect_right(self._flat, number) % 2 == 1
 
     def covers(self, start: int, end: int) -> bool:
-        """Return whether all hashes of a range are in the set."""
         place = bisect_right(self._flat, start)
         return place % 2 == 1 and end <= self._flat[place]
 
     def common(self, other: KeyRanges) -> KeyRanges:
-        """Return the hashes that are in both sets."""
         pairs = [(max(a, c), min(b, d)) for a, b in self.bounds for c, d in other.bounds]
         return KeyRanges((start, end) for start, end in pairs if start < end)
 

@@ -70,7 +70,6 @@ class Membership:
         return tuple(lease for lease, since in self._seen.values() if now >= since + lease.duration)
 
     def alive(self) -> tuple[MemberLease, ...]:
-        """Return the members with Leases."""
         return tuple(lease for lease, _ in self._seen.values())
 
     def dead(self, now: float) -> frozenset[str]:

@@ -53,12 +53,10 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def held(self) -> KeyRanges:
-        """Return the ranges as a set of hashes."""
         return KeyRanges((int(start, 16), int(end, 16)) for start, end in self.ranges)
 
     @property
     def load(self) -> list[tuple[int, float]]:
-        """Return the points in ascending order."""
         return sorted((int(number, 16), weight) for number, weight in self.points)
 
     def distance(self, other: Report) -> float:
@@ -194,7 +192,6 @@ def _cut(shard_map: ShardMap, members: int, load: Load) -> ShardMap:
 
 
 def _split(each: ShardRange, load: Load, parts: int) -> list[ShardRange]:
-    """Split a range into parts of equal load."""
     numbers = [number for number, _ in load]
     points = load[bisect_left(numbers, each.start) : bisect_left(numbers, each.end)]
     found: list[ShardRange] = []

@@ -105,15 +105,12 @@ class ShardMap(msgspec.Struct, frozen=True):
         return msgspec.json.encode(_Text(rows)).decode()
 
     def find(self, number: int) -> ShardRange:
-        """Return the range of a hash."""
         return self.ranges[bisect_right(self.ranges, number, key=_start) - 1]
 
     def owned_by(self, member: str) -> Iterator[ShardRange]:
-        """Return the ranges in which a member works."""
         return (each for each in self.ranges if each.owner == member and not each.ready)
 
     def replace(self, change: Callable[[ShardRange], Iterable[ShardRange]]) -> ShardMap:
-        """Return a map in which each range is replaced by the result of a function."""
         return ShardMap(tuple(new for each in self.ranges for new in change(each)))
 
 

@@ -161,8 +161,6 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
 
 
 class OrderKind(StrEnum):
-    """Order of the steps of ready tasks."""
-
     RANDOM = "random"
     PRIORITIES = "priorities"
 

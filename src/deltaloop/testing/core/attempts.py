@@ -57,7 +57,6 @@ class Attempts:
         self._last = "the last attempt has not returned"
 
     def returned(self, value: object) -> bool:
-        """Record the value that an attempt returned, and return whether it is a success."""
         self._value = value
         if value is None:
             # Usually a function that asserts without a result: accepting it would hide a missing return.
@@ -81,7 +80,6 @@ class Attempts:
         return min(self._every, self.until - now)
 
     def failure(self) -> EventuallyError:
-        """Return the error to raise, with its cause."""
         tries = "1 attempt" if self._attempts == 1 else f"{self._attempts} attempts"
         error = EventuallyError(
             f"{self._what} did not become true within {self._within:g} s ({tries}): {self._last}",

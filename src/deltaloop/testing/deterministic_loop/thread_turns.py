@@ -84,7 +84,6 @@ class _Turn:
         return notified
 
     def rest(self, timeout: float | None) -> None:
-        """Yield the turn, and return with the next one."""
         if timeout is not None and not self.late:
             self.turns.tell_loop(self._wake_after, timeout)
         self.turns.give_back(self)

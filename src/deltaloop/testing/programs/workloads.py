@@ -44,7 +44,6 @@ class ManagedControllers:
 
     @property
     def is_up(self) -> bool:
-        """Whether its readiness checks pass."""
         return all(check.ok for check in self.manager.readiness())
 
     @property

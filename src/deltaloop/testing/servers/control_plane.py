@@ -71,7 +71,6 @@ class ControlPlaneAssets:
 
 
 def cache_folder(version: str, environ: Mapping[str, str] | None = None) -> Path:
-    """Return the folder with the binaries of a version on this machine."""
     root = core.cache_root(os.environ if environ is None else environ, Path.home())
     return root / core.cache_folder_name(version, system=platform.system(), machine=platform.machine())
 

@@ -66,7 +66,6 @@ def read_authority(certificate: str, key: str) -> tuple[Certificate, SecretText]
 
 
 def read_certificate(pem: str) -> Certificate:
-    """Read a certificate, or raise ValueError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 

@@ -77,8 +77,6 @@ class RequestUser(msgspec.Struct, frozen=True):
 
 
 class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Request in a review."""
-
     uid: str
 
 
@@ -110,8 +108,6 @@ R = TypeVar("R", bound=ReviewRequest)
 
 
 class Review(msgspec.Struct, Generic[R], frozen=True, rename="camel"):
-    """Review as the API server sends it."""
-
     api_version: str = ""
     kind: str = ""
     request: R | None = None

@@ -87,7 +87,6 @@ class DelayHeap(Generic[K]):
 
     @property
     def entries(self) -> int:
-        """Length of the heap, including invalid entries."""
         return len(self.heap)
 
     def _tidy(self) -> None:

@@ -72,7 +72,6 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
         return log
 
     def copy(self) -> TriggerLog:
-        """Return an independent log with the same content."""
         return copy(self)
 
     def __len__(self) -> int:

@@ -76,7 +76,6 @@ def organizations_of(request: str) -> Iterator[bytes]:
 
 
 def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield tag and content of each DER value."""
     while der:
         tag, length, start = der[0], der[1], 2
         if length & 0x80:

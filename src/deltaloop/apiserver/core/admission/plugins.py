@@ -76,7 +76,6 @@ OFF_HERE: Final = frozenset({"ServiceAccount"})
 
 @lru_cache(maxsize=16)
 def chain_of(enabled: frozenset[str] = frozenset(), disabled: frozenset[str] = frozenset()) -> Chain:
-    """Return the chain of the default plugins, with the given plugins enabled and disabled."""
     names = (NAMES - OFF_HERE | enabled) - disabled
     asked = (plugins for name, plugins in DEFAULT_ON.items() if name in names and not isinstance(plugins, str))
     return Chain((PARAMS_ACCESS, *chain.from_iterable(asked)))

@@ -64,7 +64,6 @@ class CheckedPod:
             yield from map(mapping, items(self.spec.get(group)))
 
     def named(self, wrong: Callable[[object], object]) -> list[str]:
-        """Return the names of the containers with a wrong security context."""
         return [text(each.get("name")) for each in self.containers() if wrong(each.get("securityContext"))]
 
     def setters(self, wrong: Callable[[object], object]) -> str:
@@ -74,7 +73,6 @@ class CheckedPod:
         return " and ".join([*said, _counted("container", named)] if named else said)
 
     def values(self, *fields: str) -> set[str]:
-        """Return the values of a field in the security contexts of the pod and its containers."""
         contexts = [self.spec.get("securityContext"), *(each.get("securityContext") for each in self.containers())]
         return {text(at(context, *fields)) for context in contexts if at(context, fields[0]) is not None}
 

@@ -206,7 +206,6 @@ def _by_step(kind: TypeNode, value: list[object]) -> dict[str, list[object]]:
 
 
 def everything(kind: TypeNode, value: object) -> FieldSet:
-    """Return the subtree with a value and everything below."""
     kind = settled(kind, value)
     if not value or kind.merging == "scalar":
         return LEAF
@@ -230,7 +229,6 @@ def everything(kind: TypeNode, value: object) -> FieldSet:
 
 
 def fields_of(kind: TypeNode, value: object) -> FieldSet:
-    """Return the fields that an applier of this object owns."""
     return _fields_of(kind, value) or {}
 
 

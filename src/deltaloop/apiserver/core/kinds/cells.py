@@ -169,7 +169,6 @@ def condition(obj: Mapping[str, object], kind: str) -> str | None:
 
 
 def access_modes(modes: object) -> str:
-    """Format access modes as unique abbreviations."""
     return ",".join(dict.fromkeys(_MODES[mode] for mode in texts(modes) if mode in _MODES))
 
 

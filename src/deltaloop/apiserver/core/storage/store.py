@@ -389,7 +389,6 @@ class RevisionStore(Objects):
 
     @property
     def is_deleting(self) -> bool:
-        """Whether any object is being deleted."""
         return any(table.being_deleted for table in self._tables.values())
 
     def resources(self) -> tuple[str, ...]:

@@ -252,7 +252,6 @@ def _token_of(item: object, key: str) -> Hashable:
 
 
 def _token(value: object) -> Hashable:
-    """Return a hashable value that distinguishes true from 1."""
     if isinstance(value, dict | list):
         return "json", _encode(value)
     return isinstance(value, bool), value

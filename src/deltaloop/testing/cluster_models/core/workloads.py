@@ -64,7 +64,6 @@ def _worth(pod: ClusterObject) -> tuple[bool, bool, bool, int, str, str]:
 
 
 def metadata_of(template: object) -> dict[str, object]:
-    """Return the metadata that a Pod takes from its template."""
     metadata = mapping(at(template, "metadata"))
     return {name: metadata[name] for name in ("labels", "annotations", "finalizers") if metadata.get(name)}
 
