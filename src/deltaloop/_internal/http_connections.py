@@ -1,8 +1,4 @@
-"""HTTP servers with limited connections and memory, for ports that others can reach.
-
-A new connection replaces the connection that has waited longest for a request, and a new TLS handshake replaces the
-oldest handshake.
-"""
+"""HTTP servers with limited connections and memory, for ports that others can reach."""
 
 from __future__ import annotations
 
@@ -106,10 +102,7 @@ class BoundedServer(web.Server):
 
 
 async def send(request: web.BaseRequest, response: web.Response) -> web.StreamResponse:
-    """Send a response, in chunks if it is large, and return the response that was sent.
-
-    Raises ConnectionResetError if the client does not read it in time.
-    """
+    """Send a response, in chunks if it is large, and return the response that was sent."""
     body, transport = response.body, request.transport
     size = len(body) if isinstance(body, bytes) else 0
     if transport is not None and size <= _UNBUFFERED and not transport.get_write_buffer_size():

@@ -1,8 +1,4 @@
-"""Type checks for options when they are created.
-
-Lists can replace tuples, sets can replace frozensets, and integers can replace floats. A string is not accepted as a
-collection of strings.
-"""
+"""Type checks for options when they are created."""
 
 from __future__ import annotations
 

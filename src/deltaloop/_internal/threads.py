@@ -77,10 +77,7 @@ _sharing: Final = _Sharing()
 
 @contextmanager
 def shared_interpreter() -> Generator[None]:
-    """Switch threads often and do not collect garbage inside the block, which must end by itself.
-
-    If threads are always inside, garbage is collected every 10 seconds.
-    """
+    """Switch threads often and do not collect garbage inside the block, which must end by itself."""
     _sharing.begin()
     try:
         yield

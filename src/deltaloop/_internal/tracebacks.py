@@ -1,7 +1,4 @@
-"""Short log records for errors, with the lines of the program's own code from their tracebacks.
-
-Each failure is one line. The whole traceback is added to the first error of a kind, and again after a minute.
-"""
+"""Short log records for errors, with the lines of the program's own code from their tracebacks."""
 
 from __future__ import annotations
 
@@ -36,12 +33,7 @@ _ErrorKind: TypeAlias = tuple[type[BaseException], CodeType | None, int]
 
 @final
 class ErrorSummary(msgspec.Struct, frozen=True):
-    """Fields of a log record for an error.
-
-    Attributes:
-        extra: ``raised`` with the error's class and text, and ``where`` with the program's own frames, innermost last.
-        exc_info: Error, or None if its traceback was logged within the last period.
-    """
+    """Fields of a log record for an error."""
 
     extra: dict[str, object]
     exc_info: BaseException | None
@@ -97,10 +89,7 @@ def error_text(error: BaseException) -> str:
 
 
 def own_frames(error: BaseException) -> list[str]:
-    """Return the program's own frames of an error, for example ``greeter.py:12 in reconcile``.
-
-    If there are none, return the innermost frame, or the error's attribute ``where`` if it is set.
-    """
+    """Return the program's own frames of an error, for example ``greeter.py:12 in reconcile``."""
     leaf = next(leaves_of(error))
     if isinstance(where := getattr(leaf, "where", None), str) and where:
         return [where]

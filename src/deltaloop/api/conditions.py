@@ -35,10 +35,7 @@ def conditions_of(obj: Resource) -> list[Condition]:
 
 
 def is_outdated(obj: Resource, condition: Condition) -> bool:
-    """Return whether a condition describes an older generation, given by it or the status.
-
-    Raises MalformedObjectError.
-    """
+    """Return whether a condition describes an older generation, given by it or the status."""
     observed = condition.get("observedGeneration")
     if observed is None:
         observed = _mapping(_STATUS.get(obj)).get("observedGeneration")

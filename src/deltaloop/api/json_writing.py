@@ -1,10 +1,5 @@
 """Encode values as JSON, and reject values that JSON cannot represent, with their path.
 
-The encoder alone accepts several such values, for example NaN as ``null``, which removes the field in a merge patch.
-
-The types of a typed object define its encoding: bytes are base64, as in Go, numeric keys are strings, and sets are
-sorted. Times, enums, UUIDs and decimals are always strings.
-
 Source: Go's encoding/json, "json: unsupported value: NaN".
 """
 
@@ -75,10 +70,7 @@ sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="determini
 
 
 def write_json(value: object, what: str, encode: Callable[[object], bytes] = encode_json) -> bytes:
-    """Encode mappings, lists and scalars, which can contain views, resources and typed objects.
-
-    Raises MalformedObjectError with the ``path`` of a value that JSON cannot represent; ``what`` is a name for it.
-    """
+    """Encode mappings, lists and scalars, which can contain views, resources and typed objects."""
     encoded = plain_json(value, encode)
     if encoded is not None:
         return encoded
@@ -112,10 +104,7 @@ def is_unicode(text: str) -> bool:
 
 
 def plain_fields(value: object) -> Any:
-    """Return a typed object as mappings, lists and scalars, including numbers that are not finite.
-
-    Raises TypeError, ValueError or RecursionError.
-    """
+    """Return a typed object as mappings, lists and scalars, including numbers that are not finite."""
     return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
 
 

@@ -1,7 +1,5 @@
 """Keys that identify objects in caches and queues.
 
-A key is ``namespace/name``, or ``name`` for cluster-scoped objects.
-
 Source: client-go tools/cache/store.go (``MetaNamespaceKeyFunc``, ``SplitMetaNamespaceKey``, ``ExplicitKey``).
 """
 

@@ -145,10 +145,7 @@ _BY_NAME: Final = {str(known): known for known in BUILT_IN}
 
 
 def parse_resource_type(name: str | TypedKind[Any]) -> ResourceType[Any]:
-    """Return the built-in kind with a name such as ``v1/Pod``, or that of a resource type or class.
-
-    Raises UnknownResourceError. Use ``client.resource`` to find other kinds by discovery.
-    """
+    """Return the built-in kind with a name such as ``v1/Pod``, or that of a resource type or class."""
     name = as_kind(name)
     if isinstance(name, ResourceType):
         return name

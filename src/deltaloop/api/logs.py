@@ -1,8 +1,4 @@
-"""Log formatters for programs, as text or JSON.
-
-Messages are constant, and variables are extras of the record. All values are redacted and limited, and control
-characters are escaped (``plain_text``).
-"""
+"""Log formatters for programs, as text or JSON."""
 
 from __future__ import annotations
 
@@ -62,11 +58,7 @@ def _redacted(text: str) -> str:
 
 @final
 class JsonFormatter(logging.Formatter):
-    """Formatter that writes one JSON object per line.
-
-    The fields are ``at``, ``level``, ``logger``, ``message``, the extras, and ``error`` with a traceback. An extra with
-    the name of a field that exists is written as ``extra.NAME``.
-    """
+    """Formatter that writes one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = {

@@ -12,10 +12,7 @@ from deltaloop.api.resource_type import resource_type_of
 
 
 def as_resource(obj: object, what: str = "the object") -> Resource:
-    """Return a ``Resource``, mapping or typed object as a ``Resource``; ``what`` is its name in messages.
-
-    Raises InvalidArgumentError for other types, and MalformedObjectError.
-    """
+    """Return a ``Resource``, mapping or typed object as a ``Resource``; ``what`` is its name in messages."""
     if isinstance(obj, Resource):
         return obj
     if isinstance(obj, Mapping):

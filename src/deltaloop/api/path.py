@@ -1,7 +1,4 @@
-"""Field paths, which decode a single field of an object.
-
-You can use a path as an index function, as a projection, or in a predicate.
-"""
+"""Field paths, which decode a single field of an object."""
 
 from __future__ import annotations
 

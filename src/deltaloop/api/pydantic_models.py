@@ -1,7 +1,4 @@
-"""Support for pydantic models as classes of objects, without importing pydantic.
-
-Models are read and written with their aliases. Computed fields are not written.
-"""
+"""Support for pydantic models as classes of objects, without importing pydantic."""
 
 from __future__ import annotations
 

@@ -532,10 +532,7 @@ def compress_in_place(obj: Resource, codec: Compressor) -> None:
 
 
 def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
-    """Decode an object to the class of its resource type, or to ``Resource`` if it has no class.
-
-    Raises MalformedObjectError.
-    """
+    """Decode an object to the class of its resource type, or to ``Resource`` if it has no class."""
     return typed(resource_type, Resource.from_json(raw, resource_type))
 
 

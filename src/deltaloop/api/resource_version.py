@@ -1,7 +1,4 @@
-"""Compare resource versions.
-
-Since Kubernetes 1.35, they are decimal numbers of at most 128 bits, without sign and leading zeros (KEP-5504).
-"""
+"""Compare resource versions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """Label and field selectors.
 
-Label selectors consist of equality (``a=b``, ``a==b``, ``a!=b``), set (``a in (b,c)``, ``a notin (b,c)``) and existence
-terms (``a``, ``!a``), separated by commas. Field selectors only support ``=``, ``==`` and ``!=``. Commas, equals signs
-and backslashes in values are escaped with a backslash.
-
 Source: apimachinery pkg/labels/selector.go, pkg/fields/selector.go.
 """
 
@@ -29,12 +25,7 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """Term of a label selector, with sorted and unique values, so that equivalent terms are equal.
-
-    Attributes:
-        operator: Operator. ``==`` is stored as ``=``.
-        values: At least one value for ``in`` and ``notin``, none for ``exists`` and ``!``, and one for other operators.
-    """
+    """Term of a label selector, with sorted and unique values, so that equivalent terms are equal."""
 
     key: str
     operator: Operator

@@ -12,18 +12,12 @@ from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 
 
 def set_fields(value: object) -> Any:
-    """Return a typed object as decoded JSON, without fields that have default values.
-
-    Raises TypeError or ValueError.
-    """
+    """Return a typed object as decoded JSON, without fields that have default values."""
     return _plain(value, with_defaults=False)
 
 
 def with_defaults(value: object) -> Any:
-    """Return a typed object as decoded JSON, with the defaults that a server applies, except null.
-
-    Raises TypeError or ValueError.
-    """
+    """Return a typed object as decoded JSON, with the defaults that a server applies, except null."""
     return _plain(value, with_defaults=True)
 
 

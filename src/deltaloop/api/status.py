@@ -305,10 +305,7 @@ def error_from_status(status: Status, *, retry_after: float | None = None) -> Ap
 
 
 def is_too_large_resource_version(error: BaseException) -> bool:
-    """Return whether the server rejected a resource version because it has not reached this version yet.
-
-    Servers before Kubernetes 1.18.6 only sent a message.
-    """
+    """Return whether the server rejected a resource version because it has not reached this version yet."""
     if not isinstance(error, ApiError):
         return False
     causes = error.status.details.causes if error.status.details is not None else ()

@@ -1,8 +1,5 @@
 """Wall-clock times in the formats of Kubernetes, always aware and in UTC.
 
-``Time`` has whole seconds (``2026-01-02T03:04:05Z``), and ``MicroTime`` has microseconds
-(``2026-01-02T03:04:05.000006Z``).
-
 Source: apimachinery pkg/apis/meta/v1 (``time.go``, ``micro_time.go``).
 """
 

@@ -1,8 +1,4 @@
-"""Decode the lines of a watch stream.
-
-Servers write the type first, so the object is usually the text between a known prefix and the closing brace, and is
-decoded in one pass.
-"""
+"""Decode the lines of a watch stream."""
 
 from __future__ import annotations
 

@@ -102,10 +102,7 @@ def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[
 
 
 def read_yaml_body(body: bytes, *, source: str, repeated: list[str]) -> Any:
-    """Read the first document of a YAML request like an API server, which also parses JSON objects as YAML.
-
-    ``repeated`` receives a message for each duplicate key, whose last value is used. Raises InvalidArgumentError.
-    """
+    """Read the first document of a YAML request like an API server, which also parses JSON objects as YAML."""
     return _read(body, source, lambda events: next(_documents(events, repeated), None))
 
 

@@ -1,8 +1,4 @@
-"""Write YAML that all readers interpret equally: PyYAML, Go, and YAML 1.2.
-
-Text that Go's reader does not read as text, for example ``n`` and ``1e3``, is quoted, and U+0085, U+2028 and U+2029 are
-escaped.
-"""
+"""Write YAML that all readers interpret equally: PyYAML, Go, and YAML 1.2."""
 
 from __future__ import annotations
 

@@ -138,10 +138,7 @@ class Authenticator:
         return None if found is None else found[0]
 
     def review(self, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]] | None:
-        """Return the user and the matching audiences, or None.
-
-        Tokens of the server and its table are for this server only.
-        """
+        """Return the user and the matching audiences, or None."""
         user = self._users.get(_digest(token))
         meant: tuple[str, ...] = (ISSUER,)
         if user is None and self._signer is not None and self._store is not None:
@@ -221,10 +218,7 @@ def is_own_host(host: str, *, listening_on: str) -> bool:
 
 
 def is_foreign_page(origin: str | None, site: str | None, *, listening_on: str) -> bool:
-    """Return whether a request comes from a web page that neither this server nor this machine served.
-
-    Browsers send ``Origin`` and ``Sec-Fetch-Site``, which pages cannot change; kubectl sends neither.
-    """
+    """Return whether a request comes from a web page that neither this server nor this machine served."""
     if site is not None and site.strip().lower() not in ("same-origin", "none"):
         return True
     return origin is not None and not is_own_host(origin.partition("://")[2], listening_on=listening_on)

@@ -20,11 +20,7 @@ _PATIENCE: Final = 60.0
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """Read a complete body of at most 3 MiB, and send 100 Continue if the client expects it.
-
-    Raises RequestEntityTooLargeError, TooManyRequestsError if all bodies together are too large, and ApiError 504 after
-    a timeout.
-    """
+    """Read a complete body of at most 3 MiB, and send 100 Continue if the client expects it."""
     if (request.content_length or 0) > status_errors.MAX_BODY:
         raise status_errors.body_too_large()
     if request.headers.get("Expect", "").lower() == "100-continue" and not request.content.is_eof():
@@ -67,10 +63,7 @@ async def read_fields(
 
 
 def sent_body(request: web.BaseRequest, raw: bytes, *, protobuf_kind: tuple[str, str] | None = None) -> SentBody:
-    """Return a body with its content type.
-
-    ``protobuf_kind`` is the kind of a protobuf object that does not specify it; None rejects protobuf.
-    """
+    """Return a body with its content type."""
     content_type = request.headers.get("Content-Type", "")
     if protobuf_kind is None:
         return SentBody(raw=raw, content_type=content_type)

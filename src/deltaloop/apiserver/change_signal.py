@@ -66,11 +66,7 @@ class ChangeSignal:
 
     @contextmanager
     def notify(self, resource: str, look: Callable[[], None]) -> Generator[None]:
-        """Register a callback for changes of a resource and for the end. It must neither block nor fail.
-
-        It runs once for all changes of an iteration of the event loop, after pending requests if there are many
-        callbacks.
-        """
+        """Register a callback for changes of a resource and for the end. It must neither block nor fail."""
         self._loop = asyncio.get_running_loop()
         self._looking[resource][look] = None
         try:

@@ -65,10 +65,7 @@ class Conversions:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def one(self, served: ServedResource, obj: Resource, *, anew: bool = True) -> Resource:
-        """Return a stored object in the served version, or raise ApiError 500.
-
-        ``anew`` ignores converted objects in the cache.
-        """
+        """Return a stored object in the served version, or raise ApiError 500."""
         webhook, kind = served.codec.webhook, served.type
         if webhook is None or is_whole(obj) or (stored_version(obj) or webhook.oldest) == kind.api_version:
             return obj
@@ -93,10 +90,7 @@ class Conversions:
     async def read(
         self, store: RevisionStore, served: ServedResource, read: Callable[[Timeline], T], *, scans: bool = False
     ) -> T:
-        """Read from a store in the served version, in a thread if the read ``scans`` all of many objects.
-
-        Raises ApiError 500 if objects cannot be converted, and errors of ``read``.
-        """
+        """Read from a store in the served version, in a thread if the read ``scans`` all of many objects."""
         is_long = scans and store.count(served.storage) > MOST_SCANNED
         shown = self.shown(store.copy_of(served.storage) if is_long else store, served)
         while True:

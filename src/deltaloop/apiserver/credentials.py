@@ -32,10 +32,7 @@ def new_token() -> SecretText:
 
 
 def credentials_of(options: ServerOptions, token: SecretText | None) -> ServerCredentials:
-    """Create the server's secrets, or read them from its data directory.
-
-    Raises MissingExtraError if TLS lacks the extra ``server``, and DataDirectoryError for an inaccessible file.
-    """
+    """Create the server's secrets, or read them from its data directory."""
     directory = options.data_dir
     accepted = [key.reveal().encode() for key in options.accepted_service_account_keys]
     given = options.service_account_key

@@ -1,8 +1,4 @@
-"""Requests from the same event loop, without sockets, HTTP parsing and TLS.
-
-Data arrives in the next iteration of the event loop, so a request takes as many iterations as over a socket. When
-either side closes, written data can still be read.
-"""
+"""Requests from the same event loop, without sockets, HTTP parsing and TLS."""
 
 from __future__ import annotations
 
@@ -145,10 +141,7 @@ class DirectConnection(asyncio.Transport):
         self.abort()
 
     def abort(self) -> None:
-        """Break the connection and cancel the running handler, unless it is complete.
-
-        Written data can still be read.
-        """
+        """Break the connection and cancel the running handler, unless it is complete."""
         if self._broken or self._sent_end:
             return
         self._broken = True
@@ -225,10 +218,7 @@ class DirectDoor:
         self._open: dict[DirectConnection, None] = {}
 
     def ask(self, method: str, target: str, headers: list[tuple[str, str]], body: bytes | None) -> DirectConnection:
-        """Send a request.
-
-        ``target`` is the quoted path with query, and headers need ``Host`` and ``Content-Length``.
-        """
+        """Send a request."""
         connection = DirectConnection(self._loop, self._context.copy())
         self._open[connection] = None
         self._loop.call_soon(self._begin, connection, method, target, headers, body, context=self._context)

@@ -31,11 +31,5 @@ __all__ = [
 
 
 def describe_request(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
-    """Return the verb and the resource of a request as the server sees them.
-
-    Args:
-        method: HTTP method.
-        path: Quoted path without the query.
-        query: Query parameters.
-    """
+    """Return the verb and the resource of a request as the server sees them."""
     return describe(method, path, path_segments(path), query)

@@ -36,13 +36,7 @@ def _nothing() -> None:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Exchange:
-    """Request with its user and meaning.
-
-    Attributes:
-        stale_at: Revision for a stale read. None for the current revision.
-        started: Function called after the headers of a watch were sent.
-        wake: Function that makes an open watch check its faults.
-    """
+    """Request with its user and meaning."""
 
     request: web.BaseRequest
     segments: tuple[str, ...]

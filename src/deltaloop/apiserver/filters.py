@@ -65,12 +65,7 @@ class Filters:
         settle: Callable[[], Awaitable[None]] | None = None,
         audit: Callable[[str], None] | None = None,
     ) -> None:
-        """Configure the filters.
-
-        ``publish`` is called after every request, which may have written. ``revision`` returns the oldest readable and
-        the last revision. ``epoch`` returns seconds since 1970. ``settle`` waits until all writes are durable (None
-        without a data directory), and ``audit`` receives an audit line per request.
-        """
+        """Configure the filters."""
         self._handlers = handlers
         self._access = access
         self._authenticator = authenticator

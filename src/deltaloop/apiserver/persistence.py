@@ -173,10 +173,7 @@ class DataFile:
             return  # the next response reports the stored error
 
     async def settle(self) -> None:
-        """Wait until all recorded changes are in the file. Cancellation does not undo a running commit.
-
-        Raises DataDirectoryError if writing failed, then and in all later calls.
-        """
+        """Wait until all recorded changes are in the file. Cancellation does not undo a running commit."""
         if self._failure is not None:
             raise self._failure
         if self._thread is None:

@@ -32,10 +32,7 @@ def check_directory(directory: Path) -> None:
 
 
 def read_private(file: Path) -> bytes:
-    """Read a file that only its owner can open.
-
-    Raises FileNotFoundError, OSError if it is a symbolic link, and DataDirectoryError if other users can open it.
-    """
+    """Read a file that only its owner can open."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as stream:
         _check(file, descriptor)
@@ -53,10 +50,7 @@ def write_private(file: Path, raw: bytes) -> None:
 
 
 def make_private(file: Path) -> None:
-    """Create an empty private file before a library opens it, or make an existing file private.
-
-    Raises OSError if it is a symbolic link, and DataDirectoryError if other users own it or can write to it.
-    """
+    """Create an empty private file before a library opens it, or make an existing file private."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:
         _check(file, descriptor, may_be_read=True)

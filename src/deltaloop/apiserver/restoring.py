@@ -29,10 +29,7 @@ _NAMESPACE: Final = kinds.NAMESPACE
 
 @final
 class RestoredState:
-    """State that grows object by object: namespaces and CRDs first.
-
-    An object with uid and resource version is stored as it is. Other objects are created, with defaults.
-    """
+    """State that grows object by object: namespaces and CRDs first."""
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options

@@ -63,11 +63,7 @@ class CertificateAuthority:
 
     @classmethod
     def load(cls, pem: bytes) -> CertificateAuthority:
-        """Read an authority that ``to_pem`` wrote.
-
-        Raises MissingExtraError without the extra ``server``, and ValueError if it is invalid or expires within an
-        hour.
-        """
+        """Read an authority that ``to_pem`` wrote."""
         key = load_key(pem)
         from cryptography import x509
 

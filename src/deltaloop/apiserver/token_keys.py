@@ -42,10 +42,7 @@ class SigningKey(Protocol):
 
 
 def checking_keys(pem: bytes) -> tuple[CheckingKey, ...]:
-    """Read the public keys of all keys and certificates in a PEM file.
-
-    Raises MissingExtraError without the extra ``server``, and ValueError without part of the file.
-    """
+    """Read the public keys of all keys and certificates in a PEM file."""
     found = tuple(_checking_key(block.group(1), block.group(0)) for block in _BLOCK.finditer(pem))
     if not found:
         raise ValueError("must contain a key in PEM format.")

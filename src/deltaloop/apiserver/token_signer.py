@@ -32,10 +32,7 @@ class TokenSigner:
         return "<TokenSigner>"
 
     def sign(self, claims: dict[str, object]) -> str:
-        """Return a signed token.
-
-        Raises MissingExtraError without the extra ``server``, and ValueError for an unusable key.
-        """
+        """Return a signed token."""
         if self._key is None:
             self._key = signing_key(self._pem or key_pem(new_key()))
             self._checking = None

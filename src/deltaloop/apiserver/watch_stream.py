@@ -49,11 +49,7 @@ async def send_watch(
     convert: Callable[[object], Awaitable[None]],
     settle: Callable[[], Awaitable[None]] | None = None,
 ) -> web.StreamResponse:
-    """Send a watch stream until its deadline, an error event, or the end of the server. Cancellation is safe.
-
-    The headers are sent immediately. ``epoch`` returns seconds since 1970, for ages in Tables. ``still_served`` ends
-    the stream with its CRD. ``settle`` waits until sent events are durable (None without a data directory).
-    """
+    """Send a watch stream until its deadline, an error event, or the end of the server. Cancellation is safe."""
     response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
     if exchange.notes.deprecation:
         add_warnings(response, [exchange.notes.deprecation])

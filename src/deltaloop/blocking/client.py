@@ -1,8 +1,4 @@
-"""Client for threads, whose requests block. The asynchronous client runs on the background loop.
-
-Type checkers understand all three functions, including overloads and type variables
-(``tests/blocking/typed_verbs.py``).
-"""
+"""Client for threads, whose requests block. The asynchronous client runs on the background loop."""
 
 from __future__ import annotations
 

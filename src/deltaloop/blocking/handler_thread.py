@@ -43,12 +43,7 @@ class HandlerThread(Generic[T]):
     """Handler for an informer that calls another handler in a thread."""
 
     def __init__(self, handler: ResourceEventHandler[T] | ReceivedObjectHandler, *, name: str) -> None:
-        """Create the handler without starting its thread.
-
-        Args:
-            handler: Handler to call. It can be ``async def``, because awaitable results are awaited on the loop.
-            name: Name of the handler, for the thread and the log.
-        """
+        """Create the handler without starting its thread."""
         self.name = name
         self._handler: ResourceEventHandler[Any] = handler
         self.takes_resources: bool = takes_resources(handler)
@@ -85,10 +80,7 @@ class HandlerThread(Generic[T]):
         self._calls.put(None)
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until the thread has ended, with a warning every 5 s.
-
-        The handler itself does not wait for its own end.
-        """
+        """Wait until the thread has ended, with a warning every 5 s."""
         if self._thread is threading.current_thread():
             return True
         until = None if timeout is None else time.monotonic() + timeout

@@ -1,7 +1,5 @@
 """Compare a cache with a list from the server at the same version.
 
-The server keeps old versions only for some minutes, so a missing version is not a difference.
-
 Source: client-go util/consistencydetector.
 """
 

@@ -147,10 +147,7 @@ class Listener(Generic[T]):
         self._on_room()
 
     async def run(self) -> None:
-        """Deliver until closed or canceled; a cancel reaches a waiting handler and drops the rest.
-
-        While this task is idle, ``add_all`` calls the handler itself.
-        """
+        """Deliver until closed or canceled; a cancel reaches a waiting handler and drops the rest."""
         try:
             while not self._closed:
                 until, self._until = self._until or self._deliver(), None

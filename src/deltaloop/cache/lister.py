@@ -1,7 +1,5 @@
 """Read objects from an informer's store.
 
-If the kind has a class, each read decodes a new instance, so changes do not affect other readers.
-
 Source: client-go tools/cache/listers.go and the generated listers.
 """
 

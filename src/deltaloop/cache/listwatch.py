@@ -87,12 +87,7 @@ class ByteStream(Protocol):
 
 
 class BatchStream(Protocol):
-    """Watch stream that can be read in batches, such as the stream of ``Client.watch``.
-
-    Attributes:
-        consume: Function called when events arrive while a task waits in ``batch``. It takes them with ``received``, or
-            returns False to leave the rest to the task. ``batch`` raises its exception.
-    """
+    """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
 
     consume: Callable[[], bool] | None
 

@@ -360,10 +360,7 @@ class Reflector:
 
     @asynccontextmanager
     async def _looking(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:
-        """Probe the server's version while a stream is open, if the state machine requests it.
-
-        Raises _WentBackError.
-        """
+        """Probe the server's version while a stream is open, if the state machine requests it."""
         look_at = self._core.look_at
         if look_at is None:
             yield
@@ -428,10 +425,7 @@ class Reflector:
     async def _receive(
         self, batches: Batches, loop: asyncio.AbstractEventLoop
     ) -> tuple[Exception | None, Sequence[WatchEvent]]:
-        """Read a streamed list until it is complete or the stream ends.
-
-        Return an error of the store, and the events that were received with the end of the list.
-        """
+        """Read a streamed list until it is complete or the stream ends."""
         limit = asyncio.timeout_at(self._core.give_up_at)
         try:
             async with limit:
@@ -505,10 +499,7 @@ class Reflector:
         batch: Sequence[WatchEvent],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """Handle a batch, then read events until the stream ends.
-
-        Events are handled when they arrive, or by this task if there is no room.
-        """
+        """Handle a batch, then read events until the stream ends."""
         handled, room = 0, self._room
         is_free = room is None  # None means no limit; otherwise room must be called first
         if stream is not None:

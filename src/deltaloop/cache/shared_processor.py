@@ -103,10 +103,7 @@ class SharedProcessor(Generic[T]):
             listener.add_all(notifications, initial=initial)
 
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
-        """Add notifications to the buffers of the current handlers, and let other tasks run in between.
-
-        Later handlers get the changes in their replay. Resyncs wait until the end.
-        """
+        """Add notifications to the buffers of the current handlers, and let other tasks run in between."""
         listeners = tuple(self._listeners)
         self._distributing = True
         try:

@@ -1,7 +1,5 @@
 """Costs of calls in cel-go's units of about 50 ns: actual costs, and estimates before an evaluation.
 
-Names, fields and most calls cost one unit, and reading a string costs a tenth of its length.
-
 Source: cel-go checker/cost.go, interpreter/runtimecost.go, common/cost.go.
 """
 
@@ -106,11 +104,7 @@ CallCost: TypeAlias = Callable[[Sequence[Any], Any], int | None]
 
 @final
 class Cost(msgspec.Struct, frozen=True):
-    """Cost of a call.
-
-    Attributes:
-        reads: Arguments that determine the actual cost, or None if the result does as well.
-    """
+    """Cost of a call."""
 
     actual: CallCost
     estimated: CallEstimator

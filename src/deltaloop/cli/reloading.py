@@ -1,8 +1,4 @@
-"""``deltaloop run --embedded --reload``: restart the program when its files change, and keep the embedded server.
-
-The server runs in this process. Each program runs in a separate process, forked from an interpreter that has imported
-deltaloop but not the program. A start therefore costs only the import of the program.
-"""
+"""``deltaloop run --embedded --reload``: restart the program when its files change, and keep the embedded server."""
 
 from __future__ import annotations
 

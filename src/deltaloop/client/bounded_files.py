@@ -20,10 +20,7 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOE
 
 
 def read_file(path: Path, *, most: int = MOST_BYTES, patience: float = 0.0) -> bytes:
-    """Read a file of at most ``most`` bytes; ``patience`` is in seconds, and 0 accepts only regular files.
-
-    Raises OSError with the fault in ``strerror``.
-    """
+    """Read a file of at most ``most`` bytes; ``patience`` is in seconds, and 0 accepts only regular files."""
     descriptor = os.open(path, _FLAGS)
     try:
         mode = os.fstat(descriptor).st_mode

@@ -1,8 +1,4 @@
-"""Annotations for fields: Kubernetes types, list types, and validation rules.
-
-All annotations are ``msgspec.Meta``, so msgspec still accepts the classes. You can add other schema keywords in the
-same way: ``Annotated[str, msgspec.Meta(extra_json_schema={"format": "uri"})]``.
-"""
+"""Annotations for fields: Kubernetes types, list types, and validation rules."""
 
 from __future__ import annotations
 

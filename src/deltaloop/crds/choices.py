@@ -1,7 +1,5 @@
 """Choices in schemas: an enumeration, or a pattern or bounds that allow null.
 
-Servers reject null for every enumeration, even if it lists null.
-
 Source: kube-openapi pkg/validation/validate/validator.go (``basicCommonValidator``).
 """
 

@@ -1,7 +1,4 @@
-"""Asyncio driver of an election.
-
-It does not know terms, so it can also run on a separate event loop (renewal_thread.py).
-"""
+"""Asyncio driver of an election."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ _log: Final = logging.getLogger("deltaloop.leaderelection")
 
 
 class Candidate(Protocol):
-    """Interface of the candidate that an elector and its terms use.
-
-    Call ``open`` first and ``close`` last, and run only one of ``contend``, ``renew`` and ``give_up`` at a time.
-    """
+    """Interface of the candidate that an elector and its terms use."""
 
     @property
     def election(self) -> Election:

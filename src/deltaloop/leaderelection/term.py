@@ -1,7 +1,4 @@
-"""Term of leadership as an async context manager that cancels its body when the lease is lost.
-
-It works like ``asyncio.timeout``.
-"""
+"""Term of leadership as an async context manager that cancels its body when the lease is lost."""
 
 from __future__ import annotations
 

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 @final
 class Family(NamedTuple):
-    """Metrics of one name.
-
-    Attributes:
-        kind: ``counter``, whose name has no suffix here, ``gauge`` or ``histogram``.
-        buckets: Ascending upper bounds of a histogram, without that of the last bucket.
-    """
+    """Metrics of one name."""
 
     kind: str
     name: str

@@ -1,7 +1,5 @@
 """Metrics of leader election, with upstream's names, texts and label.
 
-The label ``name`` contains the name of the elector.
-
 Source: component-base metrics/prometheus/clientgo/leaderelection/metrics.go; controller-runtime
 pkg/metrics/leaderelection.go.
 """

@@ -1,7 +1,4 @@
-"""Metrics page with deltaloop's metrics and those that the author created with prometheus-client.
-
-Metrics that collide later or raise an error are omitted and logged, with at most one warning per minute.
-"""
+"""Metrics page with deltaloop's metrics and those that the author created with prometheus-client."""
 
 from __future__ import annotations
 
@@ -98,12 +95,7 @@ class MetricsPage:
 
 @final
 class Collision(NamedTuple):
-    """Name that two metrics use.
-
-    Attributes:
-        name: Name on the page.
-        owner: First owner of the name.
-    """
+    """Name that two metrics use."""
 
     name: str
     owner: str
@@ -115,10 +107,7 @@ def names_of_family(name: str, kind: str) -> tuple[str, ...]:
 
 
 def take_names(taken: dict[str, str], owner: str, names: Iterable[str]) -> Collision | None:
-    """Add names with their owner, or return the first collision without adding a name.
-
-    Characters that are not allowed in Prometheus' first format become underscores.
-    """
+    """Add names with their owner, or return the first collision without adding a name."""
     written = [_NOT_IN_NAMES.sub("_", name) for name in names]
     for name in written:
         if name in taken:

@@ -24,25 +24,13 @@ _FAMILIES: Final = families_of("""
 
 @final
 class ShardMetrics(RegisteredCollector):
-    """Collector of the ranges of a sharded program, which it reads for each scrape.
-
-    Attributes:
-        state: Function that returns the state of the member, or None without shards.
-    """
+    """Collector of the ranges of a sharded program, which it reads for each scrape."""
 
     _what = "the metrics of shards"
     _families: ClassVar[tuple[Family, ...]] = _FAMILIES
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register the collector.
-
-        Args:
-            registry: Prometheus registry. The default (None) is that of prometheus-client.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
-        """
+        """Register the collector."""
         self.state: Callable[[], ShardState | None] = lambda: None
         super().__init__(registry=registry)
 

@@ -1,7 +1,5 @@
 """Metrics of work queues, with upstream's names, texts, label and buckets.
 
-The label ``name`` contains the name of the queue.
-
 Source: component-base metrics/prometheus/workqueue/metrics.go; client-go util/workqueue/metrics.go.
 """
 

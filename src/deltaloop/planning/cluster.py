@@ -25,11 +25,7 @@ _PAGE: Final = 500
 
 @final
 class ListOnlyTransport:
-    """Transport that rejects all requests except lists before they are sent.
-
-    Attributes:
-        requests: Number of lists that were sent.
-    """
+    """Transport that rejects all requests except lists before they are sent."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -61,10 +57,7 @@ def reading_client(config: ClientConfig) -> Client:
 async def cluster_objects(
     client: Client, controllers: Sequence[Controller], webhooks: Sequence[Webhook], *, namespace: str | None = None
 ) -> AsyncGenerator[dict[str, object], None]:
-    """Yield the objects that a program may read, page by page: definitions and policies first.
-
-    Raises PlanError for a missing permission, and ApiError.
-    """
+    """Yield the objects that a program may read, page by page: definitions and policies first."""
     reader = _Reader(client)
     async for fields in reader.all_of(kinds.NAMESPACE):
         yield fields

@@ -26,10 +26,7 @@ async def dry_runs(
     writes: Mapping[tuple[str, str], FirstWrite],
     progress: Callable[[str, int], object],
 ) -> AsyncGenerator[PlanProblem, None]:
-    """Send each first write with ``dryRun=All``, and yield the rejections and the changes of the server.
-
-    Raises TransportError if the server cannot be reached.
-    """
+    """Send each first write with ``dryRun=All``, and yield the rejections and the changes of the server."""
     transport = HttpTransport(config)
     try:
         for number, ((resource, key), write) in enumerate(writes.items(), start=1):

@@ -110,13 +110,7 @@ class ModelledCluster:
 
 @final
 class PlannedProgram:
-    """Program with its manager, on the event loop of a plan.
-
-    Attributes:
-        events: Number of recorded Events.
-        failures: Error of the last reconcile, by controller and key, if it failed.
-        retries: Number of failed reconciles.
-    """
+    """Program with its manager, on the event loop of a plan."""
 
     name = "plan"
 

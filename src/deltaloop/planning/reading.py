@@ -92,10 +92,7 @@ def reading_rules(
 
 
 def read_objects(path: Path) -> Iterator[Manifest]:
-    """Read the objects of a snapshot file, a manifest file, or a folder of manifests.
-
-    Raises PlanError or ManifestError, with the file and the number of the document or line.
-    """
+    """Read the objects of a snapshot file, a manifest file, or a folder of manifests."""
     if not path.exists():
         raise PlanError(
             f"{path} does not exist. Pass a snapshot of `deltaloop snapshot`, or a folder of manifests.",

@@ -51,16 +51,7 @@ class FirstWrite(msgspec.Struct, frozen=True):
 
 @final
 class RecordingTransport:
-    """Transport of a program to the embedded server.
-
-    Attributes:
-        writes: Number of writes of objects.
-        notes: First write with an effect of each object, by resource and key.
-        first: First write of each object, for the real server; empty unless they are kept.
-        effects: Number of writes with an effect of each object.
-        rejections: Rejected writes, each once.
-        writers: Last writer of each object.
-    """
+    """Transport of a program to the embedded server."""
 
     def __init__(
         self, inner: Transport, before: Mapping[str, Mapping[str, Resource]], *, keep_requests: bool = False

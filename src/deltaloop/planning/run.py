@@ -57,12 +57,7 @@ _real_time: Final = time.time
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedVersion:
-    """Version of a program: controllers, webhooks, and the CRDs of its classes.
-
-    Attributes:
-        name: Name for messages.
-        namespace: The only namespace that it watches; None for all.
-    """
+    """Version of a program: controllers, webhooks, and the CRDs of its classes."""
 
     name: str
     controllers: tuple[Controller, ...]
@@ -92,13 +87,7 @@ class LoadedSnapshot:
         definitions: Iterable[Mapping[str, Any]] = (),
         progress: Progress | None = None,
     ) -> None:
-        """Begin without objects.
-
-        Args:
-            taken_at: Time of the snapshot in seconds since 1970; None means now.
-            definitions: CRDs of kinds that lack a CRD in the snapshot.
-            progress: Function that is called with the number of objects.
-        """
+        """Begin without objects."""
         self._definitions = [*definitions]
         self.epoch: float = _real_time() if taken_at is None else taken_at
         self.webhooks: list[Mapping[str, object]] = []
@@ -114,10 +103,7 @@ class LoadedSnapshot:
         return self
 
     def add(self, manifest: Manifest) -> None:
-        """Add an object.
-
-        Raises PlanError for a kind without a CRD, and ManifestError for an object that the server rejects.
-        """
+        """Add an object."""
         self.count += 1
         if self._progress is not None and not self.count % 1000:
             self._progress("objects loaded", self.count)
@@ -164,10 +150,7 @@ def run_plan(
     keep_objects: bool = False,
     progress: Progress | None = None,
 ) -> PlanOutcome:
-    """Plan a version on a snapshot; must not be called on an event loop.
-
-    Raises PlanError, or the error of the program's start.
-    """
+    """Plan a version on a snapshot; must not be called on an event loop."""
     if version.webhooks:
         from deltaloop.testing.programs.webhook_service import authority
 

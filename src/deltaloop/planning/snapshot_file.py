@@ -27,10 +27,7 @@ async def write_snapshot(
     with_secrets: bool = False,
     progress: Callable[[str, int], object] | None = None,
 ) -> int:
-    """Write objects to a file as they arrive, readable by its owner only, and return their number.
-
-    The file replaces an existing file when it is complete. Raises OSError, and the errors of ``objects``.
-    """
+    """Write objects to a file as they arrive, readable by its owner only, and return their number."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     count = 0
     try:

@@ -1,8 +1,4 @@
-"""Declaration of controllers.
-
-@controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
-async def reconcile(request: Request, ctx: Context) -> Result | None: ...
-"""
+"""Declaration of controllers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Informer handlers that queue keys with triggers.
-
-``informer.add_event_handler(enqueue(queue))`` queues the object's own key.
-``deployments.add_event_handler(enqueue_owner(queue, FOO))`` queues the key of the Foo that controls the Deployment.
-"""
+"""Informer handlers that queue keys with triggers."""
 
 from __future__ import annotations
 

@@ -33,21 +33,7 @@ IMMUTABLE: Final = "field is immutable"
 
 
 class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "max"}):
-    """Rules of a field.
-
-    Attributes:
-        required: Whether a value must be present, or the message for an absent value.
-        optional: Whether "" and 0 count as absent and are not checked.
-        longest: Largest number of items or characters.
-        each: Rule for every item of a list of strings or numbers.
-        unique: Field in which all items of a list must differ.
-        words: Message for a number outside its range. For unions, the noun for a member.
-        fixed: Whether an update must not change the field, or the message for a change.
-        union: Fields of the struct of which one can be set, in the order of the checks.
-        new: Whether the field and the fields below it are only checked in new objects.
-        aside: Whether only a check looks at the fields below (``Place.errors_below``).
-        called: Different name of the field in the paths of fields below it, or "." to omit it.
-    """
+    """Rules of a field."""
 
     required: bool | str = False
     optional: bool = False
@@ -92,12 +78,7 @@ NO_TYPE: Final = RuledType("", (), False)
 
 @final
 class Place:
-    """Value of an object and its path. An absent value is Go's zero value.
-
-    Attributes:
-        name: Name of the field that contains the value, also for an item of a list.
-        holder: Place of the struct that contains the value, or None for the whole object.
-    """
+    """Value of an object and its path. An absent value is Go's zero value."""
 
     __slots__ = ("_known", "holder", "name", "path", "type", "value")
 

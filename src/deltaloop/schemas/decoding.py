@@ -1,7 +1,5 @@
 """Prune, default and validate custom resources by their schema.
 
-Decoding runs on each read and each write, so a default that a CRD gains later appears in stored objects.
-
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go, pkg/apiserver/schema/defaulting.
 """
 

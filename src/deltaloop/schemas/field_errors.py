@@ -29,13 +29,7 @@ class SchemaError(msgspec.Struct, frozen=True):
 
 
 class DecodingFault(msgspec.Struct, frozen=True):
-    """Value that cannot be decoded as its type, without its data. The response adds the message.
-
-    Attributes:
-        path: Path from the root without indexes of items, or "" for the whole object.
-        number: The number, if a different number was expected, because Go repeats it.
-        why: Message of the value's own parser, or "" for a wrong type.
-    """
+    """Value that cannot be decoded as its type, without its data. The response adds the message."""
 
     path: str
     struct: str
@@ -46,13 +40,7 @@ class DecodingFault(msgspec.Struct, frozen=True):
 
 
 class MergingFault(msgspec.Struct, frozen=True):
-    """Value that cannot be merged by its type, without its data. The response adds the message.
-
-    Attributes:
-        why: ``type``, ``undeclared``, ``repeated``, or for an item ``null in keyed``, ``null in set``, ``no object``,
-            ``no key``.
-        wanted: Expected type, or keys that are missing or repeated.
-    """
+    """Value that cannot be merged by its type, without its data. The response adds the message."""
 
     path: str
     why: str

@@ -1,8 +1,5 @@
 """Go's handling of numbers, quoting, times and type names in messages.
 
-A number without a decimal point that fits 64 bits is an integer. This is lost when it is stored or applied, where 1.0
-is 1.
-
 Source: go-openapi/swag conv; encoding/json, strconv; Go time/format.go, ``parse``, ``getnum``, ``skip``, ``quote`` and
 ``ParseError``.
 """

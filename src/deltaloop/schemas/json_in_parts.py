@@ -41,10 +41,7 @@ _BYTE: Final = re.compile(r"\(byte (\d+)\)")
 
 
 def decode_in_parts(content: bytes | str) -> Any:
-    """Decode JSON, members of a large object and items of a large list in groups.
-
-    Raises DecodeError, or RecursionError for too many levels.
-    """
+    """Decode JSON, members of a large object and items of a large list in groups."""
     if len(content) <= _DECODED_AT_ONCE:
         return _decode(content)
     parts = _Parts(content.encode() if isinstance(content, str) else content)
@@ -59,11 +56,7 @@ def decode_in_parts(content: bytes | str) -> Any:
 
 @final
 class _Parts:
-    """Decoder of a large object or list, which groups its values as a regular expression finds them.
-
-    Attributes:
-        value: Decoded value.
-    """
+    """Decoder of a large object or list, which groups its values as a regular expression finds them."""
 
     def __init__(self, content: bytes) -> None:
         self.value: Any = None

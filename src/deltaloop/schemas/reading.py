@@ -1,7 +1,5 @@
 """Decode objects of built-in kinds like Go: find wrong types, drop empty fields, and normalize bytes and times.
 
-Decoding into Go structs with ``omitempty`` removes nulls, empty lists and empty maps, but not empty structs.
-
 Source: sigs.k8s.io/json, encoding/json; Go encoding/base64, time; apimachinery pkg/apis/meta/v1/time.go, micro_time.go.
 """
 
@@ -32,10 +30,7 @@ _LAST_YEAR: Final = 9999
 
 
 class MalformedValueError(DeltaloopError, ValueError):
-    """A value does not have the format of its field.
-
-    The message is Go's and does not contain the value.
-    """
+    """A value does not have the format of its field."""
 
 
 def read_bytes(value: str) -> str:

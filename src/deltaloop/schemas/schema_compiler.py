@@ -1,7 +1,5 @@
 """Compile the schema of a CRD to a tree of types, with a cache.
 
-Nodes inside allOf, anyOf, oneOf and not only validate.
-
 Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; kube-openapi pkg/schemaconv.
 """
 
@@ -56,11 +54,7 @@ def _whole(source: bytes) -> TypeNode:
 
 
 def compile_schema(schema: object, *, either: bool = True, preserve: bool = False) -> TypeNode:
-    """Compile a decoded structural schema.
-
-    ``either`` False skips the type check of int-or-strings, for defaults. ``preserve`` means that a parent preserves
-    unknown fields, which affects merging.
-    """
+    """Compile a decoded structural schema."""
     source = mapping(schema)
     get = source.get
     is_open = get(_OPEN) is True

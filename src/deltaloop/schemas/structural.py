@@ -1,7 +1,5 @@
 """Check that a CRD's schema is structural: it specifies the type of every field, which pruning needs.
 
-Outside of allOf, anyOf, oneOf and not, a schema describes the structure. Inside them, it only restricts values.
-
 Source: apiextensions-apiserver pkg/apiserver/schema/validation.go, complete.go, and
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema.
 """

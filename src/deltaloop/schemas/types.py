@@ -118,14 +118,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Defaults that the server writes into a struct.
-
-    Attributes:
-        fill: Name and default of fields, and whether the default also replaces a zero value.
-        zeros: Fields that Go always writes, and their zero values.
-        rule: Defaults that depend on other fields.
-        below: Fields whose structs have defaults.
-    """
+    """Defaults that the server writes into a struct."""
 
     fill: tuple[tuple[str, object, bool], ...] = ()
     zeros: dict[str, object] = {}

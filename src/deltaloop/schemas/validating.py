@@ -1,10 +1,5 @@
 """Validate an object by its schema, with the real server's messages.
 
-If no alternative fits, the errors of the first alternative with the most matches are reported.
-
-A value of the wrong type is still checked by the rules for its own type, and values that an update does not change are
-not validated again.
-
 Source: kube-openapi pkg/validation/validate/schema_props.go, result.go, and the calls of ``Inc`` in its other files;
 kube-openapi pkg/validation/{validate,errors}; apiextensions-apiserver pkg/apiserver/validation/validation.go,
 pkg/apiserver/schema/{listtype,objectmeta}.

@@ -45,18 +45,7 @@ class GrowthError(DeltaloopError):
 
 @final
 class Account:
-    """Budget of work.
-
-    Args:
-        error: Exception to raise when the account is empty.
-        growth: Largest size of an object in bytes.
-        pause: Function called regularly during long work, so that other threads can run.
-
-    Attributes:
-        room: Remaining bytes of results.
-        mark: Remaining steps at the next pause, or at the end.
-        is_shared: Whether all evaluations of a request share it. Otherwise each evaluation gets a full account.
-    """
+    """Budget of work."""
 
     __slots__ = ("_error", "_pause", "growth", "is_shared", "mark", "room", "steps")
 

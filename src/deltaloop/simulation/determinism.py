@@ -57,16 +57,7 @@ class SimulationRunningError(DeltaloopError):
 
 @contextmanager
 def deterministic(seed: int, *, clock: Callable[[], float], epoch: float) -> Generator[None, None, None]:
-    """Make randomness and time deterministic in this block, and restore both afterwards.
-
-    Args:
-        seed: Random seed.
-        clock: Clock of the run's event loop in seconds.
-        epoch: Seconds since 1970 at which the loop's clock shows 0.
-
-    Raises:
-        SimulationRunningError: If another simulation is running.
-    """
+    """Make randomness and time deterministic in this block, and restore both afterwards."""
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise SimulationRunningError
     try:

@@ -1,8 +1,4 @@
-"""Simulator that runs a scenario repeatedly with different faults, and compares the end states.
-
-Each run has its own server, programs, network, virtual clock and seed. The first run has no faults and is the
-*reference*. Two more runs with other seeds show random differences.
-"""
+"""Simulator that runs a scenario repeatedly with different faults, and compares the end states."""
 
 from __future__ import annotations
 

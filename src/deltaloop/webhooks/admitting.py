@@ -1,8 +1,4 @@
-"""Call the function of an admission webhook and build the response.
-
-An invalid review returns 400. An object that does not fit its class returns 422, or is allowed
-(``core/mismatches.py``). Errors that the function reports return 422 or 403.
-"""
+"""Call the function of an admission webhook and build the response."""
 
 from __future__ import annotations
 

@@ -38,12 +38,7 @@ class SeenMismatch(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Response to a review. If the HTTP status is not 200, the API server applies the failure policy.
-
-    Attributes:
-        mismatch: Object that does not fit a class, although the request is not rejected.
-        key: Key of the object whose conversion failed.
-    """
+    """Response to a review. If the HTTP status is not 200, the API server applies the failure policy."""
 
     status: int
     body: bytes

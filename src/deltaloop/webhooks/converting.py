@@ -1,8 +1,4 @@
-"""Call conversion functions for the objects of a review and build the response.
-
-Metadata is preserved, but conversions of dicts can change labels and annotations. Absent required fields get the zero
-value of their type (``core/zero_values.py``).
-"""
+"""Call conversion functions for the objects of a review and build the response."""
 
 from __future__ import annotations
 

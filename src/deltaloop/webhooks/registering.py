@@ -44,12 +44,7 @@ def registrations(
 
 
 async def register(client: Client, documents: Iterable[Mapping[str, Any]]) -> None:
-    """Apply the result of ``registrations`` to a test or development server; of definitions only the conversion.
-
-    Raises:
-        InvalidArgumentError: If a definition does not exist.
-        ApiError: If the server rejects a document.
-    """
+    """Apply the result of ``registrations`` to a test or development server; of definitions only the conversion."""
     manager = client.with_field_manager(_MANAGER)
     for document in documents:
         kind, name = str(document["kind"]), str(document["metadata"]["name"])

@@ -44,10 +44,7 @@ class Turns:
         return Turn(self, self._lock, deadline)
 
     async def outside(self, steps: Steps[T], deadline: float) -> T:
-        """Run steps in the thread, but every second step, which calls a function of the program, on the loop.
-
-        Requests run one after another to save memory. Raises LateError if the deadline has passed before a step begins.
-        """
+        """Run steps in the thread, but every second step, which calls a function of the program, on the loop."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="webhooks")
         async with self._one_large:
@@ -129,13 +126,7 @@ def _advance(steps: Steps[Any]) -> tuple[bool, Any]:
 async def convert_review(
     conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, *, max_objects: int, held: HeldBytes
 ) -> Answer:
-    """Convert the objects of a review, and empty its body; responses count where they are larger.
-
-    Raises:
-        TooManyBytesError: If the reviews and responses in flight exceed their limit.
-        ReviewTooLargeError: If the review or an object exceeds a limit.
-        LateError: If the deadline, a time on the event loop's clock, has passed.
-    """
+    """Convert the objects of a review, and empty its body; responses count where they are larger."""
     async with turns.take(deadline) as turn:
         try:
             if not is_costly(body):

@@ -1,8 +1,4 @@
-"""Slots of a program that starts a task for each item, instead of keeping tasks that wait in ``get``.
-
-A started task has a claim but no item: the item stays queued and merges adds, until the task takes it in its first
-step. Use all methods in the event loop's thread.
-"""
+"""Slots of a program that starts a task for each item, instead of keeping tasks that wait in ``get``."""
 
 from __future__ import annotations
 
@@ -18,13 +14,7 @@ K = TypeVar("K", bound=Hashable)
 
 @final
 class Slots(Generic[K]):
-    """Slots for the items of one queue.
-
-    Attributes:
-        asleep: Number of free slots; 0 after ``close``.
-        closed: True if ``close`` was called, so that no task starts.
-        paused: True until ``resume``, and tasks do not start before.
-    """
+    """Slots for the items of one queue."""
 
     __slots__ = ("_on_end", "_queue", "_start", "_woken", "asleep", "closed", "paused")
 
@@ -37,15 +27,7 @@ class Slots(Generic[K]):
         on_end: Callable[[], object],
         paused: bool = False,
     ) -> None:
-        """Create free slots, and start tasks for the queued items.
-
-        Args:
-            queue: Queue, in whose ``get`` no task waits.
-            number: Number of slots.
-            start: Function that starts a task. The task calls ``take``, and ``end`` if it got a run.
-            on_end: Function called when the queue is shut down and empty.
-            paused: Initial value of ``paused``.
-        """
+        """Create free slots, and start tasks for the queued items."""
         self._queue, self._start, self._on_end = queue, start, on_end
         self.closed: bool = False
         self.paused: bool = paused

@@ -44,10 +44,7 @@ class WebhookConversion(Protocol):
     def answered(
         self, objects: Sequence[dict[str, object]], api_version: str, call: WebhookCall, called: Called
     ) -> list[dict[str, object] | ConversionError]:
-        """Return the converted object or an error for each object.
-
-        Raises ConversionError for a missing or wrong response.
-        """
+        """Return the converted object or an error for each object."""
         ...
 
     def ask(self, answers: ExternalAnswers, obj: dict[str, object], api_version: str) -> dict[str, object]:
@@ -75,10 +72,7 @@ class Codec(Protocol):
     def webhook(self) -> WebhookConversion | None: ...
 
     def asking(self, answers: ExternalAnswers | None) -> Codec:
-        """Return the codec for one write, which can call the conversion webhook.
-
-        Without ``answers``, objects keep their version.
-        """
+        """Return the codec for one write, which can call the conversion webhook."""
         ...
 
     def check_kind(self, fields: dict[str, object]) -> None:
@@ -94,24 +88,15 @@ class Codec(Protocol):
         ...
 
     def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
-        """Read a sent object and set defaults; return the reasons for dropped metadata fields by name.
-
-        Raises UnreadableObjectError, and InternalServerError for an applied object of another type.
-        """
+        """Read a sent object and set defaults; return the reasons for dropped metadata fields by name."""
         ...
 
     def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> Sequence[str]:
-        """Drop unknown fields and, if ``told``, return a message for each unknown and duplicate field.
-
-        ``body`` is the object's JSON, or empty if it was not sent itself.
-        """
+        """Drop unknown fields and, if ``told``, return a message for each unknown and duplicate field."""
         ...
 
     def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
-        """Return an object as the webhook converts it.
-
-        Raises QuestionError to call the webhook, and ConversionError.
-        """
+        """Return an object as the webhook converts it."""
         ...
 
     def settle(self, fields: dict[str, object]) -> None:

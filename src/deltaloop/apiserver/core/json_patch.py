@@ -39,10 +39,7 @@ class PatchTestError(JsonPatchError):
 
 
 def apply_operations(document: Container, operations: Sequence[object]) -> object:
-    """Apply the operations to ``document`` and return the result, or raise JsonPatchError halfway.
-
-    Values are copied.
-    """
+    """Apply the operations to ``document`` and return the result, or raise JsonPatchError halfway."""
     copied_bytes = shifted = 0
     for operation in operations:
         if shifted > MAX_SHIFTED:

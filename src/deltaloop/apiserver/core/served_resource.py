@@ -39,12 +39,7 @@ NAME_COLUMN: Final = TableColumn(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalePaths:
-    """Simple JSON paths for the ``scale`` subresource, for example ``.spec.replicas``.
-
-    Attributes:
-        label_selector: Path of the pods' selector, a string in custom resources. Empty if there is none.
-        default: Replicas of an object that does not specify them. None if they are required.
-    """
+    """Simple JSON paths for the ``scale`` subresource, for example ``.spec.replicas``."""
 
     spec_replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
@@ -54,21 +49,7 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedResource:
-    """Served resource, either built in or a version of a CRD.
-
-    Attributes:
-        priority: Priority of the group and of the version, like in an APIService. The default is for CRDs.
-        scale_paths: Paths of the ``scale`` subresource. None if it does not exist.
-        columns: Table columns. The strategy computes columns without a path.
-        cells: Functions for cells that the strategy does not compute, by column name.
-        field_labels: Selectable fields in addition to ``metadata.name`` and ``metadata.namespace``.
-        label_refusal: Error text for other fields, with ``{}`` for the field. Empty for the default.
-        parts: Subresources that change a part of the object.
-        stored_in: Plural and group of the resource that shares its storage. Empty for separate storage.
-        etcd_prefix: Prefix of etcd keys in messages.
-        versions: Schemas of a custom resource by API version. None for a built-in kind.
-        deprecation: Warning for each response of a deprecated version. Empty otherwise.
-    """
+    """Served resource, either built in or a version of a CRD."""
 
     type: ResourceType[Resource]
     singular: str

@@ -130,22 +130,7 @@ CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName"
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
-    """Behavior flags of a kind. The tables contain those of the built-in kinds.
-
-    Attributes:
-        generation: Whether the server maintains ``metadata.generation``.
-        counted: Metadata field that also increments it, for example the annotations of Deployments.
-        unconditional_update: Whether an update can omit the resource version, so that the last writer wins.
-        create_on_update: Whether a PUT of a missing object creates it.
-        returned_when_deleted: Whether a DELETE returns the removed object.
-        name_form: Format of names: DNS subdomain, DNS label or path segment.
-        base_rechecked: Whether an update validates ``generateName`` again.
-        any_finalizer: Whether finalizers can omit the domain.
-        status_metadata: Metadata fields that a write to ``/status`` changes.
-        status_restores: Metadata that such a write restores before validation: none, the deletion mark or all.
-        self_described: Whether list items and discovery entries contain group, version and kind.
-        own_finalizers: Whether all finalizer names are accepted without a warning.
-    """
+    """Behavior flags of a kind. The tables contain those of the built-in kinds."""
 
     generation: bool = False
     counted: str = ""
@@ -177,16 +162,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """Subresource with its own kind.
-
-    Attributes:
-        group: Group of its kind. Empty for the core group or the resource's own.
-        version: Version of its kind. Empty for the resource's own.
-        answer: Function that handles a request. None if the server handles it elsewhere.
-        takes_object: Whether the body is an object instead of a stream.
-        options: Types of stream options by query parameter.
-        done: HTTP status of a successful response. 204 has no body.
-    """
+    """Subresource with its own kind."""
 
     name: str
     group: str

@@ -57,13 +57,7 @@ class FailedCallError(DeltaloopError):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Address of a webhook.
-
-    Attributes:
-        host: Host name. ``NAME.NAMESPACE.svc`` for a service, which is also the name in its certificate.
-        authority: CA certificates in base64-encoded PEM. Empty for those of the system.
-        fault: Reason why calls are impossible, or an empty string.
-    """
+    """Address of a webhook."""
 
     host: str
     port: int
@@ -83,14 +77,7 @@ class Endpoint:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookCall:
-    """Call of a webhook.
-
-    Attributes:
-        seconds: Timeout in seconds.
-        request: Request as JSON without the UID.
-        turn: Number that distinguishes identical calls of one write.
-        overdue: Error message after a timeout.
-    """
+    """Call of a webhook."""
 
     endpoint: Endpoint
     seconds: int
@@ -116,13 +103,7 @@ class WebhookCalls:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """Result of a call.
-
-    Attributes:
-        status: HTTP status. 0 without a response.
-        detail: Detail of the failure, for example an address or certificate error.
-        lease: Memory account of the body, which is released with this object.
-    """
+    """Result of a call."""
 
     uid: str
     status: int = 0

@@ -50,14 +50,7 @@ Moments: TypeAlias = Callable[[], Moment]
 @final
 @dataclass(slots=True)
 class Notes:
-    """Warnings and audit annotations of one request.
-
-    Attributes:
-        sent: Warnings about the body, which most errors also include.
-        advice: Warnings for successful responses only.
-        stored: Warnings about the resulting object.
-        annotations: Audit annotations. The first value of a name is kept.
-    """
+    """Warnings and audit annotations of one request."""
 
     deprecation: str = ""
     sent: tuple[str, ...] = ()
@@ -90,20 +83,7 @@ class Admission(Protocol):
 @final
 @dataclass(slots=True, kw_only=True, eq=False)
 class WriteContext:
-    """Attempt to write one object. It is immutable except for its notes.
-
-    Attributes:
-        served: Requested resource. Its codec converts with the answers of this write.
-        name: Name in the URL. Empty for a POST to a collection.
-        now: Time in seconds since 1970.
-        random: Number in [0, 1) for generated names.
-        options: Options of the request. Like ``body`` and ``request``, None for the server's own writes.
-        size: Total size in bytes of the body and the current object, which determines where the write runs.
-        answers: External answers. None if webhooks and policies cannot be called.
-        objects: Stored objects, either of the store or of the draft of this write.
-        writes: Access for side effects on other objects.
-        ask: Function that runs a function in the store's thread, because the write can run in another thread.
-    """
+    """Attempt to write one object. It is immutable except for its notes."""
 
     served: ServedResource
     namespace: str

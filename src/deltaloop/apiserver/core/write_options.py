@@ -57,10 +57,7 @@ class WriteOptions:
 
 
 def parse_write_options(kind: str, query: _Query, *, user_agent: str, applies: bool | None = None) -> WriteOptions:
-    """Parse the options, or raise InvalidError with all invalid options.
-
-    The default manager is ``user_agent`` up to its first slash. ``applies`` is None unless the request is a patch.
-    """
+    """Parse the options, or raise InvalidError with all invalid options."""
     manager, mode = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation"))
     force = parse_boolean(query["force"][0]) if "force" in query else None
     errors: list[SchemaError] = []

@@ -35,13 +35,7 @@ _DEEPEST: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Get:
-    """One GET request: a quoted URL path and unquoted query parameters.
-
-    Attributes:
-        connect_timeout: Connect timeout in seconds.
-        read_timeout: Longest silence of the server in seconds, before and within the response.
-        accept: Media types that the reader supports, best first.
-    """
+    """One GET request: a quoted URL path and unquoted query parameters."""
 
     path: str
     query: Mapping[str, str]

@@ -1,8 +1,4 @@
-"""Read the response of a blocking client in a thread.
-
-Leaving the context closes the socket, which wakes the thread. A thread that still waits for the response headers ends
-later, in the background.
-"""
+"""Read the response of a blocking client in a thread."""
 
 from __future__ import annotations
 

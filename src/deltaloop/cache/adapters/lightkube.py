@@ -1,7 +1,4 @@
-"""Adapter for ``lightkube`` (httpx): its ``AsyncClient``, or its blocking ``Client`` with threads.
-
-lightkube has no public method for custom requests, so the adapter uses the HTTP client inside it.
-"""
+"""Adapter for ``lightkube`` (httpx): its ``AsyncClient``, or its blocking ``Client`` with threads."""
 
 from __future__ import annotations
 

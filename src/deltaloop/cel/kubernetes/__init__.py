@@ -68,14 +68,7 @@ _LIBRARIES: Final[tuple[tuple[_Version, tuple[Library, ...]], ...]] = (
 
 @lru_cache(maxsize=32)
 def kubernetes_environment(version: _Version | None = None) -> Environment:
-    """Return the environment of expressions in a cluster, to which you can add variables with ``with_variables``.
-
-    Versions before 1.29 are approximated.
-
-    Args:
-        version: Kubernetes version, for example ``(1, 36)``, which a 1.37 server uses for new expressions. None
-            includes all libraries, for stored expressions.
-    """
+    """Return the environment of expressions in a cluster, to which you can add variables with ``with_variables``."""
     since = [libraries for first, libraries in _LIBRARIES if version is None or first <= version]
     return Environment(
         [library for libraries in since for library in libraries],

@@ -1,7 +1,5 @@
 """Kubernetes' costs of calls by function name, where they differ from cel-go's.
 
-An authorizer check costs so much that an expression can do it twice.
-
 Source: k8s.io/apiserver pkg/cel/library/cost.go.
 """
 

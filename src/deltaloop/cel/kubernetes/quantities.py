@@ -20,12 +20,7 @@ QUANTITY: Final = object_of("kubernetes.Quantity")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """Quantity as a number and a power of ten.
-
-    Attributes:
-        short: Whether Go stores the number in 64 bits. Other quantities are never integers.
-        computed: Whether it is a sum or a difference, to which Go cannot compare other values.
-    """
+    """Quantity as a number and a power of ten."""
 
     cel_type: ClassVar[Type] = QUANTITY
 

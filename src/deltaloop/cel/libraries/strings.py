@@ -1,7 +1,5 @@
 """String functions of cel-go's extension, in the version that Kubernetes enables (2).
 
-Indexes count characters. Only ASCII letters change their case.
-
 Source: cel-go ext/strings.go.
 """
 

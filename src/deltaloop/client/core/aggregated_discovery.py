@@ -86,10 +86,7 @@ def is_aggregated(content_type: str) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED)
 def decode_aggregated(path: str, body: bytes) -> tuple[DiscoveredVersion, ...]:
-    """Decode and cache an aggregated document, with the preferred version of each group first.
-
-    Raises MalformedObjectError if the body cannot be decoded.
-    """
+    """Decode and cache an aggregated document, with the preferred version of each group first."""
     try:
         groups = msgspec.json.decode(body, type=_GroupList).items or []
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

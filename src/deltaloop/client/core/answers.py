@@ -46,10 +46,7 @@ def is_unserved_path(error: ApiError) -> bool:
 
 
 def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry_after: str = "") -> ApiError:
-    """Return the error for an unsuccessful response; ``body`` can be truncated.
-
-    Values of ``retry_after`` other than whole seconds are ignored, as in client-go.
-    """
+    """Return the error for an unsuccessful response; ``body`` can be truncated."""
     is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) <= _DIGITS
     seconds = float(retry_after) if is_number else None
     said = decode_status(body)

@@ -21,10 +21,7 @@ _NAMES: Final = ("name", "key", "type", "id", "kind", "port", "path", "host", "i
 
 
 def edit_patch(stored: Any, before: Any, after: Any, given: Any) -> dict[str, Any]:
-    """Return the merge patch that repeats an edit on the stored object, or an empty dict without changes.
-
-    ``before`` and ``after`` have the class's defaults, and ``given`` is ``after`` without them.
-    """
+    """Return the merge patch that repeats an edit on the stored object, or an empty dict without changes."""
     return _patch(stored, edited_object(stored, before, after, given))
 
 

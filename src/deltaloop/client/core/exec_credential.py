@@ -97,14 +97,7 @@ class ExecPlugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginCall:
-    """Invocation of a plugin.
-
-    Attributes:
-        command: Path of the program, or a name that is looked up in the ``PATH`` of this process.
-        environ: Complete environment of the plugin.
-        has_stdin: Whether the plugin inherits standard input.
-        timeout: Time limit in seconds.
-    """
+    """Invocation of a plugin."""
 
     command: str
     args: tuple[str, ...] = field(repr=False)
@@ -123,13 +116,7 @@ class PluginEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginOutcome:
-    """Result of a plugin process.
-
-    Attributes:
-        code: Exit code, negative for a signal. Only set for ``EXITED``.
-        reason: Error text of the operating system. Only set for ``NOT_STARTED``.
-        stderr: End of standard error, or empty if it was written to the terminal.
-    """
+    """Result of a plugin process."""
 
     end: PluginEnd = PluginEnd.EXITED
     code: int = 0

@@ -44,14 +44,7 @@ class MalformedAnswerError(Exception):
 
 @final
 class AnswerReader:
-    """Reader of the responses of one connection.
-
-    Attributes:
-        status: HTTP status code, or 0 until the head has been read.
-        pieces: Received pieces of the body. The consumer clears the list.
-        warns: Whether the response has a ``Warning`` header.
-        keeps_alive: Whether the connection can be used for another request. Only valid once the response is complete.
-    """
+    """Reader of the responses of one connection."""
 
     __slots__ = (
         "_expected",

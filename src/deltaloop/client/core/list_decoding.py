@@ -46,11 +46,7 @@ def decode_list(
     size: int | None = None,
     drop_managed_fields: bool = False,
 ) -> ResourceList[T]:
-    """Decode one page.
-
-    ``first_index`` and ``size`` are for error messages, if earlier items were removed from the body. Raises
-    MalformedObjectError, and UnreadableItemsError, which contains the list without the invalid items.
-    """
+    """Decode one page."""
     try:
         page = _decode_list(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -44,10 +44,7 @@ class PageProgress(Generic[T]):
         self._barren = 0
 
     def never_ends(self, page: ResourceList[T], *, before: Sequence[T] | None) -> str:
-        """Record a page, and return the reason why the list never ends, or "".
-
-        Without the items ``before``, only empty pages count as no progress.
-        """
+        """Record a page, and return the reason why the list never ends, or ""."""
         if not page.continue_:
             return ""
         if page.continue_ in self._tokens:

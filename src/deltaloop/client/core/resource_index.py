@@ -82,10 +82,7 @@ def decode_core_versions(body: bytes) -> list[str]:
 
 
 def decode_groups(body: bytes) -> list[str]:
-    """Return each ``group/version`` from the response to ``/apis``, the preferred of a group first.
-
-    Raises MalformedObjectError.
-    """
+    """Return each ``group/version`` from the response to ``/apis``, the preferred of a group first."""
     found: list[str] = []
     for group in _decode("/apis", _GroupList, body).groups or []:
         versions = [version.group_version for version in group.versions or []]

@@ -16,11 +16,7 @@ LOOK_EVERY = 60.0
 
 @final
 class TlsFilesState:
-    """State of the TLS files, with a fingerprint of their contents.
-
-    Attributes:
-        due_at: Event loop time of the next check: infinity without files, and minus infinity before the first request.
-    """
+    """State of the TLS files, with a fingerprint of their contents."""
 
     __slots__ = ("_in_use", "_is_new", "due_at")
 

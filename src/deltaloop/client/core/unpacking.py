@@ -33,10 +33,7 @@ class Unpacker:
     __slots__ = ("_left", "_limit", "_members", "_packed", "_stream", "_unpacked")
 
     def __init__(self, encoding: str, *, limit: int | None) -> None:
-        """Start a response with a maximum size in bytes, or None for streams.
-
-        Raises UnpackingError for other encodings.
-        """
+        """Start a response with a maximum size in bytes, or None for streams."""
         encoding = encoding.strip().lower()
         if encoding not in _PLAIN and encoding not in _PACKED:
             raise UnpackingError("the response has an unexpected encoding")

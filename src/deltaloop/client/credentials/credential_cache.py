@@ -18,10 +18,7 @@ _log = logging.getLogger("deltaloop.client")
 
 @final
 class CredentialCache:
-    """Cache of the last credential, for all event loops and threads.
-
-    Source: client-go plugin/pkg/client/auth/exec/exec.go (``cachedCreds``, ``refreshCredsLocked``).
-    """
+    """Cache of the last credential, for all event loops and threads."""
 
     def __init__(
         self,
@@ -32,16 +29,7 @@ class CredentialCache:
         wall_clock: Callable[[], float],
         finishes: bool = False,
     ) -> None:
-        """Create an empty cache.
-
-        Args:
-            login: Function that returns a new credential and its expiry in seconds since 1970, or None if it does not
-                expire.
-            name: Name of the login's task.
-            shown_as: Log extras that describe the source.
-            wall_clock: Function that returns the seconds since 1970.
-            finishes: Whether a login continues after all requests were canceled, because it cannot be repeated.
-        """
+        """Create an empty cache."""
         self._login = login
         self._shown_as = shown_as
         self._wall_clock = wall_clock
@@ -61,18 +49,12 @@ class CredentialCache:
             self._state.refused(rejected)
 
     async def credential(self) -> Credential:
-        """Return the credential, after a login if necessary.
-
-        Raises CredentialsError or ConfigError if the login fails, or failed within the last second.
-        """
+        """Return the credential, after a login if necessary."""
         usable = self._usable()
         return usable if usable is not None else await self._flight.join()
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Log in again if no other request has done so. Return the credential if it differs from ``rejected``.
-
-        Raises like ``credential``.
-        """
+        """Log in again if no other request has done so. Return the credential if it differs from ``rejected``."""
         self.refuse(rejected)
         credential = await self.credential()
         return credential if credential != rejected else None

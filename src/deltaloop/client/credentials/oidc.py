@@ -171,10 +171,7 @@ _shared_lock: Final = fork_safe(threading.Lock())
 
 
 def shared_oidc_credentials(provider: OidcProvider) -> OidcCredentials:
-    """Return the process-wide source for the tokens of a kubeconfig.
-
-    An issuer that rotates refresh tokens may revoke all tokens if one is reused (client-go ``clientCache``).
-    """
+    """Return the process-wide source for the tokens of a kubeconfig."""
     with _shared_lock:
         return _shared.setdefault(provider, OidcCredentials(provider))
 

@@ -1,7 +1,4 @@
-"""Access to the fields of a kubeconfig entry.
-
-Error messages name the file, the entry, the field and the remedy. They contain no values, except unreadable paths.
-"""
+"""Access to the fields of a kubeconfig entry."""
 
 from __future__ import annotations
 
@@ -19,12 +16,7 @@ from deltaloop.client.errors import ConfigError
 
 @final
 class Entry(msgspec.Struct, frozen=True):
-    """Cluster, user or context, or a map within one. The ``repr`` contains no values, because some are secret.
-
-    Attributes:
-        what: Type and name of the entry, such as ``user 'me'``.
-        directory: Base directory of relative paths.
-    """
+    """Cluster, user or context, or a map within one. The ``repr`` contains no values, because some are secret."""
 
     what: str
     fields: Mapping[str, Any]

@@ -43,10 +43,7 @@ class _Merged(msgspec.Struct):
 
 
 def find_kubeconfigs(environ: Mapping[str, str] = os.environ, *, home: Path | None = None) -> list[Path]:
-    """Return the existing files in ``KUBECONFIG``, otherwise ``~/.kube/config`` if it exists, otherwise nothing.
-
-    Raises ConfigError if ``KUBECONFIG`` is set and none of its files exist.
-    """
+    """Return the existing files in ``KUBECONFIG``, otherwise ``~/.kube/config`` if it exists, otherwise nothing."""
     named = [_expanded(part) for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     if named:
         found = [path for path in named if _exists(path)]

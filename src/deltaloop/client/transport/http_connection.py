@@ -1,8 +1,4 @@
-"""HTTP/1.1 connection for asyncio.
-
-TLS uses OpenSSL with two memory buffers (``ssl.SSLObject``), which all connections of a transport share. asyncio keeps
-a quarter of a MiB per connection.
-"""
+"""HTTP/1.1 connection for asyncio."""
 
 from __future__ import annotations
 
@@ -50,21 +46,7 @@ _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 @final
 class HttpConnection(asyncio.BufferedProtocol):
-    """Connection that serves one request at a time.
-
-    Attributes:
-        transport: asyncio transport, set once the connection is established.
-        kept_at: Event loop time at which the last request ended.
-        made_with: TLS context, or None without TLS.
-        has_input: Function that returns whether the socket has unread input, such as its end. Its argument is 0. A kept
-            connection with input is not usable.
-        reader: Reader of the responses.
-        error: Error that ended the connection or the request.
-        until: Deadline of the request, infinite without a timeout.
-        asked: Future of the response until it arrives.
-        consume: Function called when data of a stream arrive while a task waits in ``read``. It takes the data with
-            ``taken``, or returns False to wake the task.
-    """
+    """Connection that serves one request at a time."""
 
     def __init__(
         self,
@@ -76,17 +58,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         keep: Callable[[HttpConnection, list[HttpConnection]], object],
         lost: Callable[[HttpConnection, list[HttpConnection] | None], object],
     ) -> None:
-        """Create an unconnected connection.
-
-        Args:
-            loop: Event loop of the connection.
-            buffers: Buffers for received and for decrypted bytes, which the connections of a loop can share.
-            made_with: TLS context.
-            clock: Function that returns the event loop time.
-            keep: Function called with the connection and its pool when a stream has ended and the connection can be
-                reused.
-            lost: Function called with the connection and its pool when the connection has ended.
-        """
+        """Create an unconnected connection."""
         self.transport: asyncio.Transport
         self.kept_at: float = 0.0
         self.made_with: ssl.SSLContext | None = made_with

@@ -647,10 +647,7 @@ def make_socket(family: int, kind: int, protocol: int) -> socket.socket:
 
 
 async def _socket_to(loop: asyncio.AbstractEventLoop, host: str, port: int, *, times: int) -> socket.socket:
-    """Connect a socket to the address of a host that accepts the connection first.
-
-    Raises ConnectingError for an unknown name, and OSError if all addresses fail.
-    """
+    """Connect a socket to the address of a host that accepts the connection first."""
     addresses = _literal(host, port)
     if addresses is None:
         try:

@@ -1,8 +1,4 @@
-"""Interface of a transport, with methods for requests and for streams.
-
-A transport adds the credentials and repeats the request once after a 401 if they could be renewed. It converts
-connection failures to ``TransportError``, which reports whether the server may have executed the request.
-"""
+"""Interface of a transport, with methods for requests and for streams."""
 
 from __future__ import annotations
 
@@ -134,10 +130,7 @@ class ArrivingChunks(Protocol):
     """Chunks of a stream that can also be taken when they arrive."""
 
     def on_arrival(self, consume: Callable[[], bool]) -> None:
-        """Call a function when data arrive while a task waits for a chunk.
-
-        The function takes the data with ``take``, or returns False to wake the task.
-        """
+        """Call a function when data arrive while a task waits for a chunk."""
         ...
 
     def take(self) -> bytes | None:

@@ -80,11 +80,7 @@ class RequestSender:
         on_warning: WarningHandler | None = None,
         write_check: WriteCheck | None = None,
     ) -> HttpResponse:
-        """Send a request, retry it if ``RetryDecision`` permits it, and return the successful response.
-
-        ``timeout`` covers all attempts and delays. ``write_check`` runs before each attempt of a write, and can raise.
-        Raises ApiError or TransportError.
-        """
+        """Send a request, retry it if ``RetryDecision`` permits it, and return the successful response."""
         if self._on_request is not None:
             self._announce(method, path, query or {}, "" if body is None else content_type)
         headers = {"Accept": accept} if body is None else {"Accept": accept, "Content-Type": content_type}
@@ -192,11 +188,7 @@ class RequestSender:
         timeout: float | None = None,
         on_warning: WarningHandler | None = None,
     ) -> AsyncGenerator[StreamResponse, None]:
-        """Open a GET stream without retries, and close its connection when the context exits.
-
-        ``timeout`` applies until the response headers arrive. Reading has no time limit. Raises ApiError or
-        TransportError.
-        """
+        """Open a GET stream without retries, and close its connection when the context exits."""
         self._announce("GET", path, query, "")
         started_at = self._clock()
         limit = self._default_timeout if timeout is None else timeout

@@ -1,8 +1,4 @@
-"""TLS contexts of a client, recreated when certificates are replaced.
-
-Python's ``ssl`` only reads client keys from files. Keys that are given as data are therefore written to a private file,
-loaded, and deleted immediately.
-"""
+"""TLS contexts of a client, recreated when certificates are replaced."""
 
 from __future__ import annotations
 
@@ -45,10 +41,7 @@ class TlsContexts:
         self.current: ssl.SSLContext = make_ssl_context(config)
 
     def context(self, certificate: ClientCertificate | None, *, now: float) -> ssl.SSLContext:
-        """Return the context for a new connection.
-
-        Raises ConfigError if the replacing ``certificate`` is not usable.
-        """
+        """Return the context for a new connection."""
         if self.files.is_due(now):
             self.reload(now)
         if certificate is not self.shown:

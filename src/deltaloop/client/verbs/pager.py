@@ -34,11 +34,7 @@ async def fetch_all(fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], 
 async def each_item(
     fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], pager: Pager[T], *, page_buffer: int
 ) -> AsyncGenerator[T, None]:
-    """Yield the items of a list, and fetch up to ``page_buffer`` pages ahead in a background task.
-
-    Errors are raised after the items of the previous pages. Leaving the loop ends the task and drops pages. If
-    ``page_buffer`` is 0, each page is fetched after the previous page is consumed.
-    """
+    """Yield the items of a list, and fetch up to ``page_buffer`` pages ahead in a background task."""
     pages: asyncio.Queue[ResourceList[T] | None] = asyncio.Queue()
     room = asyncio.Semaphore(max(1, page_buffer))
 

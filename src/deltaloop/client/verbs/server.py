@@ -52,16 +52,7 @@ _METHODS: Final[dict[WriteVerb, tuple[str, str]]] = {
 
 
 class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Write request, with all data that a client needs to send and record it.
-
-    Attributes:
-        name: Name of the object. Empty for generated names and collections.
-        namespace: Namespace of the object, or None for cluster-scoped kinds.
-        options: Dry run and preconditions. For deletions, they are the request body.
-        subresource: Subresource, such as ``status``. None for the object itself.
-        version: Required resource version of an update or patch, or empty.
-        timeout: Timeout in seconds for the complete call. None means the client's timeout.
-    """
+    """Write request, with all data that a client needs to send and record it."""
 
     verb: WriteVerb
     kind: BoundKind
@@ -286,10 +277,7 @@ class Server:
         return msgspec.structs.replace(request, kind=moved, namespace=place_of(self, moved, request.namespace))
 
     async def moved(self, known: BoundKind, error: NotFoundError, timeout: float | None) -> BoundKind:
-        """Return the current resource of a kind if a 404 shows that its path is no longer served.
-
-        Raises NotFoundError if the 404 is about an object, and UnknownResourceError for a name that no longer exists.
-        """
+        """Return the current resource of a kind if a 404 shows that its path is no longer served."""
         found = await self.discovery.moved(known.type, timeout=timeout) if is_unserved_path(error) else None
         if found is None:
             raise error

@@ -30,11 +30,7 @@ _Watch = Callable[[ListOptions, float], AbstractAsyncContextManager[AsyncIterato
 async def wait_until(
     waiting: Waiting, ask: _Ask, watch: _Watch, *, field_selector: str, what: str, until: float, limit: float
 ) -> Resource | None:
-    """Send the requests of ``waiting`` until it is done. Canceling closes the watch.
-
-    ``ask`` lists and ``watch`` opens a watch, both with options and a timeout in seconds. ``until`` is on the event
-    loop's clock. Raises WaitTimeoutError after the deadline, and permanent errors of requests.
-    """
+    """Send the requests of ``waiting`` until it is done. Canceling closes the watch."""
     deadline = asyncio.timeout_at(until)
     try:
         async with deadline:

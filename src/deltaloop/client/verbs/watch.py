@@ -45,11 +45,7 @@ async def open_watch(
     drop_managed_fields: bool,
     max_event_bytes: int,
 ) -> AsyncGenerator[WatchStream, None]:
-    """Open a watch. Leaving the context closes its connection.
-
-    ``timeout`` applies until the response headers arrive, and ``timeout_seconds`` is the requested duration. The client
-    removes managed fields if the server does not. Raises ApiError or TransportError.
-    """
+    """Open a watch. Leaving the context closes its connection."""
     started_at = asyncio.get_running_loop().time()
     asked = {**query, "watch": "true"}
     accept = watch_accept(metadata_only=metadata_only, drop_managed_fields=drop_managed_fields)
@@ -128,10 +124,6 @@ class WatchStream:
     Iteration ends when the server ends the stream between two events. It raises ``ApiError`` for an ERROR event,
     ``MalformedEventError`` for an invalid line, and ``StreamEndedError`` if the stream breaks or a limit expires.
     Earlier events are delivered first. After the end, no further events are delivered. Canceling a read loses no event.
-
-    Attributes:
-        consume: Function called when events arrive while a task waits in ``batch``. It takes them with ``received``, or
-            returns False to leave the rest to the task. The next read raises its exception.
     """
 
     def __init__(
@@ -189,10 +181,7 @@ class WatchStream:
         return events[0]
 
     async def batch(self) -> list[WatchEvent]:
-        """Wait for the next event, and return it with up to 99 further received events, or no events at the end.
-
-        It raises the same errors as iteration, after earlier events.
-        """
+        """Wait for the next event, and return it with up to 99 further received events, or no events at the end."""
         while not (events := self.received()):
             if self._ended:
                 self._raise_failure()

@@ -34,10 +34,7 @@ OLD_SELF: Final = "oldSelf"
 @final
 @dataclass(frozen=True, slots=True)
 class RuleExpression:
-    """Expression of a rule.
-
-    Its program is None if it is invalid, and ``fault_if_new`` is an error unless it is stored.
-    """
+    """Expression of a rule."""
 
     source: str
     compiled: cel.CompiledExpression | None = None

@@ -1,7 +1,5 @@
 """Schemas as CEL types, with the sizes of values for cost estimates.
 
-A part without a type in the schema has no CEL type, nor has a list or a map of such parts.
-
 Source: apiserver pkg/cel/common/schemas.go, pkg/cel/types.go, pkg/cel/limits.go; apiextensions-apiserver
 pkg/apiserver/schema/cel/compilation.go, pkg/apiserver/schema/cel/model.
 """
@@ -33,13 +31,7 @@ _BYTES_OF_CHARACTER: Final = 4
 @final
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """CEL type of a schema.
-
-    Attributes:
-        most: Most characters, items or fields, or 0 if the size does not matter.
-        least_bytes: Smallest size in JSON in bytes.
-        fields: Fields of an object by identifier.
-    """
+    """CEL type of a schema."""
 
     type: cel.Type
     most: int = 0

@@ -1,7 +1,5 @@
 """Validate the rules in a CRD: types, costs, and uses of ``oldSelf``.
 
-Limits of the enclosing lists and maps, or the size of a request, determine how often a rule runs.
-
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,cel_validation}.go.
 """
 
@@ -85,11 +83,7 @@ class _Walk:
     expensive: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def node_errors(self, node: RuleNode, path: str, *, most: int | None, apart: str) -> Iterator[SchemaError]:
-        """Yield the errors below a schema, and then its own.
-
-        ``most`` is the most values of the schema in one object, or None for no limit. ``apart`` is the path of the
-        outermost enclosing list whose items have no keys, or "".
-        """
+        """Yield the errors below a schema, and then its own."""
         inner = _multiplied(most, _elements(node.schema))
         if node.others is not None:
             yield from self.node_errors(node.others, f"{path}.additionalProperties", most=inner, apart=apart)

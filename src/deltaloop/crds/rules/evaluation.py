@@ -1,8 +1,5 @@
 """Evaluate the rules of a schema when an object is written.
 
-The cost of each rule and of all rules together is limited. Rules that use ``oldSelf`` only apply to values with an old
-value. A rule that was already broken in an unchanged part is a warning.
-
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go; apiserver pkg/cel/common/{equality,maplist}.go.
 """
 
@@ -93,10 +90,7 @@ class _BudgetSpentError(Exception):
 def evaluate(
     root: RuleNode, tree: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None
 ) -> list[SchemaError]:
-    """Return the errors of an object, which replaces ``old`` if given, by its rules.
-
-    Other errors prevent the evaluation.
-    """
+    """Return the errors of an object, which replaces ``old`` if given, by its rules."""
     former = _Former() if old is None else _Former(_Pair(tree, old, fields))
     evaluation = _Evaluation(OBJECT_BUDGET)
     evaluation.run(root, fields, old, "", former)

@@ -76,10 +76,7 @@ class UnknownWrite(msgspec.Struct, frozen=True, gc=False):
 
 @final
 class Overlay:
-    """Own writes of one program to the objects of one cache.
-
-    ``reached`` is the version that the cache has reached, and ``now`` is in monotonic seconds.
-    """
+    """Own writes of one program to the objects of one cache."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}

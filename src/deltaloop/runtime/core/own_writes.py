@@ -32,10 +32,7 @@ _decode_status: Final = msgspec.json.Decoder(_WithStatus).decode
 
 
 class OwnWrite(msgspec.Struct, gc=False):
-    """A successful write; ``version`` is empty if the object is gone.
-
-    ``before`` is None if unknown, ``after`` if the object is gone. Both are ``forgotten`` to save memory.
-    """
+    """A successful write; ``version`` is empty if the object is gone."""
 
     verb: str
     kind: str

@@ -34,11 +34,7 @@ class StopReason(Enum):
 
 
 class Running(msgspec.Struct, eq=False):
-    """One running reconcile, which a driver can extend.
-
-    Numbers start at 1 for each controller. ``reason`` is None before it is told to stop, and ``warn_at``, the time of
-    the next warning that it does not stop.
-    """
+    """One running reconcile, which a driver can extend."""
 
     key: str
     number: int

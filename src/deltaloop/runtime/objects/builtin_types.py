@@ -1,8 +1,4 @@
-"""Types of built-in kinds, for comparing children with the applied configuration.
-
-The types come from the embedded server's data file without its code, so most defaults that depend on other fields are
-missing. The file is read when the first built-in child is compared, and costs milliseconds and 1 MB.
-"""
+"""Types of built-in kinds, for comparing children with the applied configuration."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Views of a program's caches with its own writes, for one informer without selectors.
-
-Use it only on the event loop. Each method is one synchronous step, so cache and overlay are consistent.
-"""
+"""Views of a program's caches with its own writes, for one informer without selectors."""
 
 from __future__ import annotations
 
@@ -190,12 +187,7 @@ class CacheView:
 
 @final
 class KindViews:
-    """Views of one kind.
-
-    Attributes:
-        whole: The first view, if it has all namespaces.
-        tracked: Views of temporary watches. They receive own writes, and only their tracker reads them.
-    """
+    """Views of one kind."""
 
     __slots__ = ("tracked", "views", "whole")
 

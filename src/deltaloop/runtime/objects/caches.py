@@ -1,7 +1,4 @@
-"""Caches of one controller for its mappings, which never read from the server.
-
-After a write with an unknown outcome, they show the object's previous state.
-"""
+"""Caches of one controller for its mappings, which never read from the server."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Temporary watches of single objects for ``ctx.track``.
-
-Own writes overlay this cache like others, but earlier writes are unknown to it, so the object's first state is read
-from the server.
-"""
+"""Temporary watches of single objects for ``ctx.track``."""
 
 from __future__ import annotations
 

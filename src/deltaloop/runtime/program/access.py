@@ -40,17 +40,7 @@ _NOBODYS: Final = AccessRule("deltaloop.dev", "nothings", "get", namespaced=Fals
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Permissions that a program needs in addition to those of its controllers.
-
-    Attributes:
-        namespace: The only watched namespace. None means all namespaces.
-        lease_namespace: Namespace of the Lease. None means no leader election.
-        event_api: API that Events are written in.
-        shards: True if several processes share the objects. Their Leases are in ``lease_namespace``.
-        token_review: Whether the API server reviews the tokens of clients that request the metrics.
-        certificates: Permissions for managed webhook certificates; see ``certificate_access``.
-        reads: Kinds whose caches the webhooks read.
-    """
+    """Permissions that a program needs in addition to those of its controllers."""
 
     namespace: str | None = None
     lease_namespace: str | None = None
@@ -89,10 +79,7 @@ def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[li
 
 
 def guess(name: str) -> ResourceType[Any]:
-    """Guess a resource type from a name such as ``example.com/v1/Widget``, or raise UnknownResourceError.
-
-    Source: apimachinery pkg/api/meta/restmapper.go ``UnsafeGuessKindToResource``.
-    """
+    """Guess a resource type from a name such as ``example.com/v1/Widget``, or raise UnknownResourceError."""
     api_version, _, kind = name.rpartition("/")
     if not api_version or not kind:
         raise UnknownResourceError(f"kind must be GROUP/VERSION/Kind without a server, got {name!r}.")
@@ -121,10 +108,7 @@ def program_access(*, lease_namespace: str | None, token_review: bool, shards: b
 
 
 def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Permission, ...]:
-    """Return the permissions for recording Events; an empty namespace means all.
-
-    The recorder falls back to ``v1`` if ``events.k8s.io`` is not served.
-    """
+    """Return the permissions for recording Events; an empty namespace means all."""
     kinds = (EVENT,) if api is EventApi.CORE_V1 else (EVENT, EVENTS_V1_EVENT)
     return tuple(
         Permission(kind, verbs=("create", "patch"), namespace=namespace) for kind in kinds for namespace in namespaces
@@ -145,11 +129,7 @@ def certificate_access(*, namespace: str, secret: str, targets: Iterable[Webhook
 
 
 async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) -> ClientConfig:
-    """Grant rules to a separate user, whom the client impersonates, and return its configuration.
-
-    User, roles and bindings are called ``deltaloop:NAME``. Missing namespaces are created, and existing roles and
-    bindings are replaced. Raises InvalidArgumentError if the server allows everything.
-    """
+    """Grant rules to a separate user, whom the client impersonates, and return its configuration."""
     user = _user(name)
     subjects = [{"kind": "User", "name": user, "apiGroup": _GROUP}]
     for role in roles(rules, name=user):

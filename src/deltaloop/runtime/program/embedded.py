@@ -40,12 +40,7 @@ _STRICT: Final = WriteOptions(field_validation="Strict")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptServer:
-    """Embedded server of another process, which outlives the program.
-
-    Attributes:
-        fresh: The paths in ``RunOptions.load`` with manifests that must be applied.
-        on_ready: Function that is called when the program is ready.
-    """
+    """Embedded server of another process, which outlives the program."""
 
     kubeconfig: Mapping[str, Any]
     fresh: frozenset[str]

@@ -61,10 +61,7 @@ class HealthServer:
         may_get: MayGet | None = None,
         may_ask: MayAsk | None = None,
     ) -> None:
-        """Create a server that is not running yet; routes also receive the paths below their own.
-
-        ``may_ask`` reviews the tokens of clients on other machines for pages that are restricted to this machine.
-        """
+        """Create a server that is not running yet; routes also receive the paths below their own."""
         self._listen = listen
         self._routes = dict(routes)
         self._may_get = may_get

@@ -1,7 +1,4 @@
-"""Kubeconfig files that are written atomically, are readable only by their owner, and never replace other files.
-
-The first line of the file marks it as written by deltaloop.
-"""
+"""Kubeconfig files that are written atomically, are readable only by their owner, and never replace other files."""
 
 from __future__ import annotations
 

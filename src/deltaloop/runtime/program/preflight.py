@@ -22,10 +22,7 @@ _AT_ONCE: Final = 4
 
 
 async def check_access(client: Client, rules: Iterable[AccessRule]) -> None:
-    """Check each rule once with the server, or log a warning if it does not support access reviews.
-
-    Raises PreflightError with all missing verbs and resources, and TransportError.
-    """
+    """Check each rule once with the server, or log a warning if it does not support access reviews."""
     wanted = list(dict.fromkeys(rules))
     limit = asyncio.Semaphore(_AT_ONCE)
     unanswered: list[ApiError] = []

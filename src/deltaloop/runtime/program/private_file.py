@@ -11,10 +11,7 @@ _DEVICES: Final = Path("/dev")
 
 
 def open_to_append(path: Path) -> int:
-    """Open a file for appending and return its descriptor. A new file is readable only by its owner.
-
-    Devices such as ``/dev/stderr`` are followed. Raises OSError; ELOOP means that it is a symbolic link.
-    """
+    """Open a file for appending and return its descriptor. A new file is readable only by its owner."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     return os.open(path, flags if path.parent == _DEVICES else flags | os.O_NOFOLLOW, 0o600)
 

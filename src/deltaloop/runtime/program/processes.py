@@ -1,8 +1,4 @@
-"""``--processes M``: a supervisor starts members of one sharded program on this machine, and serves their pages.
-
-Each member is the same command in another process. It reports the ports of its pages over a socket, and stops when the
-supervisor's end of the socket is closed.
-"""
+"""``--processes M``: a supervisor starts members of one sharded program on this machine, and serves their pages."""
 
 from __future__ import annotations
 

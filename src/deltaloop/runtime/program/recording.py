@@ -1,8 +1,4 @@
-"""Recording of a program as a trace in a file of bounded size.
-
-The file is complete JSON at any time: each write replaces the closing bracket. A full file is renamed, so at most two
-files of ``MOST_BYTES`` exist.
-"""
+"""Recording of a program as a trace in a file of bounded size."""
 
 from __future__ import annotations
 

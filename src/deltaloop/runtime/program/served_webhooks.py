@@ -29,10 +29,7 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 @final
 class ServedWebhooks:
-    """Webhooks that one manager serves.
-
-    ``reads`` are kinds whose caches they read, and ``server`` None if not running.
-    """
+    """Webhooks that one manager serves."""
 
     def __init__(
         self,
@@ -42,10 +39,7 @@ class ServedWebhooks:
         certificates: CertificateSource | None,
         metrics: WebhookMetrics | None,
     ) -> None:
-        """Combine webhooks without starting a server; without options, they are not served.
-
-        Raises InvalidWebhookError if they do not fit together, and InvalidArgumentError without a certificate.
-        """
+        """Combine webhooks without starting a server; without options, they are not served."""
         self.reads: tuple[ResourceType[Any], ...] = ()
         self.server: WebhookServer | None = None
         self._set: WebhookSet | None = None

@@ -22,10 +22,7 @@ _NOTHING: Final = ((0, 1),)
 
 
 def field_of(wire: Wire, wires: Wires, share: Share) -> ShardKey | None:
-    """Return the field by which a member caches its part of a kind, or None if it needs all objects.
-
-    Mappings can lead to objects in other namespaces, and cluster-scoped objects belong to no namespace.
-    """
+    """Return the field by which a member caches its part of a kind, or None if it needs all objects."""
     is_primary = wire is wires.wires[0]
     if share.by == "namespace" and wires.kind.namespaced:
         maps_anywhere = wire.watch.to is not None or bool(wire.watch.by_index) or bool(wire.watch.namespace)

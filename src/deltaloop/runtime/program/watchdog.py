@@ -1,7 +1,4 @@
-"""Watchdog thread that reports calls that block the event loop.
-
-A blocking call stops all controllers, caches and probes, and the blocked loop cannot log it.
-"""
+"""Watchdog thread that reports calls that block the event loop."""
 
 from __future__ import annotations
 
@@ -29,11 +26,7 @@ _REMEMBERED: Final = 300.0
 
 @final
 class LoopWatchdog:
-    """Log a warning with the stack while the running loop is blocked for longer than a limit.
-
-    The loop wakes up four times per limit. A loop with virtual time is not watched. During a block, the thread calls
-    ``while_blocked`` repeatedly, with a limit in seconds.
-    """
+    """Log a warning with the stack while the running loop is blocked for longer than a limit."""
 
     def __init__(self, limit: float | None) -> None:
         """Keep the limit in seconds. None disables the watchdog."""

@@ -1,8 +1,4 @@
-"""Check that the API server can verify the certificate of this program's webhooks.
-
-The check is a TLS handshake with the program's own server that trusts only ``caBundle``, like that of an API server. It
-therefore works for every source of certificates.
-"""
+"""Check that the API server can verify the certificate of this program's webhooks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Addresses, certificates and registrations of a program's webhooks.
-
-On an embedded server, the program registers the webhooks itself, by URL and with its own authority.
-"""
+"""Addresses, certificates and registrations of a program's webhooks."""
 
 from __future__ import annotations
 

@@ -212,12 +212,7 @@ def connect_caches(
     wall_clock: Callable[[], datetime] = utc_now,
     work: MemberWork | None = None,
 ) -> list[Informer[Any]]:
-    """Connect a controller's kinds to its queue, make their caches readable, and return the informers.
-
-    ``work`` is None if this process has all keys.
-
-    Raises InvalidControllerError for different indexes of the same name.
-    """
+    """Connect a controller's kinds to its queue, make their caches readable, and return the informers."""
     informers: list[Informer[Any]] = []
     controller = wires.controller.name
     caches = Caches(controller)

@@ -1,8 +1,4 @@
-"""Detection of coroutine calls that a reconcile forgot to await.
-
-Calls stay plain coroutines, so awaiting them costs nothing extra. Each call is recorded with its caller and checked
-after the reconcile.
-"""
+"""Detection of coroutine calls that a reconcile forgot to await."""
 
 from __future__ import annotations
 
@@ -29,10 +25,7 @@ class NotAwaited(dict[Call, tuple[str, CodeType, int]]):
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
-    """Decorate a class so that its coroutine functions record their calls.
-
-    ``name`` is for messages (``ctx.client``).
-    """
+    """Decorate a class so that its coroutine functions record their calls."""
 
     def decorate(cls: type[T]) -> type[T]:
         for method in dict.fromkeys(name for each in cls.__mro__ for name in vars(each)):  # in the order of the code

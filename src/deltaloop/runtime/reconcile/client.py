@@ -58,17 +58,7 @@ _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 
 @final
 class CachedWay(msgspec.Struct, eq=False):
-    """Read and write path of one reconcile's verbs.
-
-    Attributes:
-        kinds: Known kinds, as in ``Discovery.kinds``.
-        write_query: Query parameters of all writes.
-        home: Default namespace for methods that access one object.
-        why_no_home: Reason why the default namespace is empty.
-        max_staleness: Time in seconds within which the server must have confirmed a cache. None accepts any age.
-        noted: The first hundred successful writes.
-        dropped: Number of further writes, as the only item, if there are any.
-    """
+    """Read and write path of one reconcile's verbs."""
 
     _base: Server
     kinds: dict[int, BoundKind]

@@ -40,10 +40,7 @@ class FinalizedRuns:
         self._ask_after = ask_after
 
     async def run(self, execution: Execution) -> Returned | Raised:
-        """Run the step that the object's state requires, and return how the reconcile or the cleanup ended.
-
-        Raises ApiError, and TerminalError if ``on_deadline`` does not return a bool or does not await a call.
-        """
+        """Run the step that the object's state requires, and return how the reconcile or the cleanup ended."""
         context = execution.context
         run = FinalizerRun(
             self._controller.finalizer, deadline=self._cleanup.deadline, failed_before=context.attempts > 1

@@ -313,10 +313,7 @@ class ReconcileLoop:
         self._workers[task] = None
 
     async def _work(self, worker: _Worker) -> None:
-        """Reconcile one key in this task, which isolates changes to the task from other reconciles.
-
-        If the queue is long and the task is unchanged, reconcile a few more.
-        """
+        """Reconcile one key in this task, which isolates changes to the task from other reconciles."""
         slots, share = self._slots, self.share
         assert slots is not None
         try:

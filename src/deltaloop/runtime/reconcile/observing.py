@@ -31,11 +31,7 @@ _WRITES_KEPT: Final = 20
 
 @final
 class Observer:
-    """Observe the reconciles of one controller.
-
-    Attributes:
-        hot: Hot-key detection; None if it is disabled. ``wait`` and ``look`` apply to the keys in ``watched``.
-    """
+    """Observe the reconciles of one controller."""
 
     def __init__(
         self,

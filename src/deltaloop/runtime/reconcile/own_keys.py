@@ -14,11 +14,7 @@ _MOST_ELSEWHERE: Final = 10_000
 
 @final
 class OwnKeys:
-    """Queue that accepts only keys of the member.
-
-    The successor of a range queues all cached objects, so other keys can be dropped. Keys of a source need not belong
-    to an object, so they wait here for their range.
-    """
+    """Queue that accepts only keys of the member."""
 
     def __init__(self, queue: AcceptsKeys, share: Share, *, keeps_others: bool = False) -> None:
         self._queue = queue

@@ -1,7 +1,4 @@
-"""OpenTelemetry spans of reconciles (extra ``otel``).
-
-A span has the object and its triggers as attributes, and links to the spans of the reconciles whose writes caused it.
-"""
+"""OpenTelemetry spans of reconciles (extra ``otel``)."""
 
 from __future__ import annotations
 

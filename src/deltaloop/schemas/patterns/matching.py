@@ -89,13 +89,7 @@ _Way: TypeAlias = tuple[int, int, Assertion | None]
 
 @final
 class _State:
-    """Places after the text so far, and the states for the next characters.
-
-    Attributes:
-        before: Sets of the previous character that assertions need, or ``_NONE``.
-        matched: Whether the text before the last character matched.
-        over: Whether more text cannot change the result.
-    """
+    """Places after the text so far, and the states for the next characters."""
 
     __slots__ = ("before", "matched", "next", "over", "places")
 

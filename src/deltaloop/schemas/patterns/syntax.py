@@ -1,7 +1,5 @@
 """Parse patterns like Go's regexp/syntax, with its error messages.
 
-The syntax is Perl's without backreferences and lookarounds. Groups capture nothing.
-
 Source: Go unicode, regexp/syntax (``unicodeTable``, ``cleanClass``); Go regexp/syntax/parse.go.
 """
 
@@ -195,10 +193,7 @@ class PatternSyntaxError(ValueError):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """Part of a pattern.
-
-    ``size`` is the length of Go's program for it, and ``greedy`` only affects the end of a match.
-    """
+    """Part of a pattern."""
 
     operation: Operation
     runes: RuneSet = ()

@@ -23,11 +23,7 @@ def number_of(key: str, by: ShardKey) -> int:
 
 @final
 class KeyRanges:
-    """Set of hashes, which adjacent ranges extend without a gap.
-
-    Attributes:
-        bounds: Ranges in ascending order, from the first hash to the hash after the last.
-    """
+    """Set of hashes, which adjacent ranges extend without a gap."""
 
     __slots__ = ("_flat", "bounds")
 

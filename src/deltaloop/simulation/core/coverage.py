@@ -62,11 +62,7 @@ def _kind_of(write: ProgramWrite) -> str:
 
 
 def no_op_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
-    """Return the kinds of no-op writes, each with the number of no-ops and of all writes.
-
-    A write is a no-op if the server returns the resource version that was sent, or that of the previous write. No-ops
-    without a version after a change by another writer are not detected.
-    """
+    """Return the kinds of no-op writes, each with the number of no-ops and of all writes."""
     versions: dict[tuple[str, str], str] = {}
     no_ops: Counter[str] = Counter()
     all_of: Counter[str] = Counter()

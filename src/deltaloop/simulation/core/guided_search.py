@@ -38,10 +38,7 @@ class GuidedSearch:
     def __init__(
         self, names: Sequence[WriteName], draw: Callable[[], float], kinds: Sequence[Kind] = ALL_KINDS
     ) -> None:
-        """Create a search.
-
-        ``names`` are at least two writes of the run without faults, and one kind can be combined.
-        """
+        """Create a search."""
         self._kinds = kinds
         self._names = names
         self._draw = draw

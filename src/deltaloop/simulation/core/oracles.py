@@ -135,10 +135,7 @@ def _known(reference: SimulationRun, found: SimulationRun, end: EndState) -> End
 
 
 def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
-    """Return problems of objects that were deleted or recreated more often than in the run without faults.
-
-    Phases between the moments at which the programs have settled are compared, unless the user did not wait.
-    """
+    """Return problems of objects that were deleted or recreated more often than in the run without faults."""
     told: dict[tuple[str, str], Problem] = {}
     alive: set[tuple[str, str]] = set()
     phases = zip(_phases(reference), _phases(found), strict=False)

@@ -319,11 +319,7 @@ def _last_up_to(most: int, numbers: Iterable[int]) -> int:
 
 
 def later_crashes(names: Sequence[WriteName], others: Sequence[int]) -> tuple[ScheduledFault, ...]:
-    """Return the crashes between writes that differ from crashes at writes, because others have changed the state.
-
-    After the last such change, a crash equals a crash before the next write. ``others`` has for each change by others
-    the number of earlier writes by programs.
-    """
+    """Return the crashes between writes that differ from crashes at writes, because others have changed the state."""
     found: list[ScheduledFault] = []
     for number, name in enumerate(names, start=1):
         changes = sum(1 for before in others if before == number)

@@ -295,11 +295,7 @@ class Process:
     """Simulated program on the running loop, which can crash."""
 
     def __init__(self, name: str) -> None:
-        """Make a process without tasks.
-
-        Raises:
-            TypeError: If the running loop is not a ``ProcessLoop``.
-        """
+        """Make a process without tasks."""
         loop = asyncio.get_running_loop()
         if not isinstance(loop, ProcessLoop):
             raise TypeError(
@@ -352,10 +348,7 @@ class Process:
             self._loop.go_on([] if self.crashed else kept, -1)
 
     def slow_down(self, rate: float) -> None:
-        """Change the rate of its clock from now on, for example to 0.5 for half the speed.
-
-        Set timers keep their time.
-        """
+        """Change the rate of its clock from now on, for example to 0.5 for half the speed."""
         at = contextvars.Context().run(self._loop.time)
         self._showed, self._slowed_at, self._rate = self.seen(at), at, rate
         self._loop.has_slow_clocks()

@@ -41,25 +41,7 @@ _HOT_AT_ONCE: Final = 200  # equal writes of a program while no time passes
 
 @final
 class HarnessState:
-    """Server, writes and planned faults of the programs that one harness runs.
-
-    Attributes:
-        client: Client of the test, which faults do not affect.
-        server: Embedded server of this harness alone, or None.
-        writes: Writes of objects by programs, oldest first, including failed ones.
-        steps: Writes by the test's own client, if the harness created it.
-        rests: Number of writes each time that programs had settled.
-        pasts: For each stale restart, the numbers of revisions behind at which its state differs, ascending.
-        others: For each change of the user and the environment, the number of earlier writes of programs.
-        early_steps: Number of times that the test continued before programs had settled, as planned.
-        webhook_service: Service of the programs' webhooks; None before the first.
-        after_writes: Functions called after each successful write, before its program gets the response.
-        checks: Invariants, checked at the same moment.
-        hot: Write that a program sent repeatedly while no time passed, or empty.
-        buried: Crashed processes with their transports.
-        direct: Whether programs connect without a network.
-        settles_within: Default timeout in seconds for programs to settle.
-    """
+    """Server, writes and planned faults of the programs that one harness runs."""
 
     def __init__(self, client: Client, *, seed: int = 0, server: ApiServer | None = None) -> None:
         self.client = client

@@ -44,11 +44,7 @@ _STATE_ENDS: Final = b'"k8s.io/initial-events-end":"true"'
 
 @final
 class ProgramTransport:
-    """Transport that sends a program's requests, unless a fault, a crash or a disconnection prevents it.
-
-    Attributes:
-        listed: Resources that the program has listed or watched, such as ``deployments.apps``.
-    """
+    """Transport that sends a program's requests, unless a fault, a crash or a disconnection prevents it."""
 
     def __init__(
         self,
@@ -60,16 +56,7 @@ class ProgramTransport:
         reason: Callable[[], WriteReason | None],
         lags_until: float = 0.0,
     ) -> None:
-        """Wrap a transport; the name of the process is the user in fault rules.
-
-        Args:
-            inner: Transport to the server.
-            state: Shared state with the planned faults and the writes.
-            process: Process of the program.
-            crash: Function that crashes the process and restarts it that many revisions behind.
-            reason: Function that returns the reason of the current write.
-            lags_until: Loop time until which watches deliver only their initial state.
-        """
+        """Wrap a transport; the name of the process is the user in fault rules."""
         self._inner = inner
         self._state = state
         self._process = process

@@ -1,7 +1,4 @@
-"""Real kube-apiserver with etcd on loopback, for tests.
-
-It starts in seconds. The binaries come from envtest's environment variables or from ``make -C lab kube``.
-"""
+"""Real kube-apiserver with etcd on loopback, for tests."""
 
 from __future__ import annotations
 
@@ -76,12 +73,7 @@ def cache_folder(version: str, environ: Mapping[str, str] | None = None) -> Path
 
 
 def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets | None:
-    """Find both binaries; return None if they do not exist.
-
-    Raises ControlPlaneError if a variable of ``environ``, by default this process's, names a place without them.
-
-    Source: controller-runtime's envtest, for the names of the variables.
-    """
+    """Find both binaries; return None if they do not exist."""
     environ = os.environ if environ is None else environ
     root = core.cache_root(environ, Path.home())
     mine = core.cache_folder_name("", system=platform.system(), machine=platform.machine())
@@ -112,13 +104,7 @@ class ControlPlane:
     def __init__(
         self, assets: ControlPlaneAssets, *, start_timeout: float = 60.0, extra_arguments: Iterable[str] = ()
     ) -> None:
-        """Make a control plane that does not run yet.
-
-        Args:
-            assets: Paths of the binaries.
-            start_timeout: Timeout in seconds until the server is ready.
-            extra_arguments: Additional flags for kube-apiserver.
-        """
+        """Make a control plane that does not run yet."""
         if not start_timeout > 0:
             raise InvalidArgumentError(f"must be > 0, got {start_timeout!r}.", argument="start_timeout")
         self._assets = assets

@@ -1,8 +1,4 @@
-"""Certificates that another tool maintains in a folder, for example cert-manager.
-
-Files that are written in place can be read half written, so the previous certificate stays active and they are read
-again.
-"""
+"""Certificates that another tool maintains in a folder, for example cert-manager."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Certificates with deltaloop's own authority in a Secret, and a separate certificate for each replica.
-
-A pass carries out the decision of ``core.certificates.rotation`` after changes and at regular intervals.
-"""
+"""Certificates with deltaloop's own authority in a Secret, and a separate certificate for each replica."""
 
 from __future__ import annotations
 
@@ -142,10 +139,7 @@ class AuthoritySecret:
         return SecretSeen(SecretState.UNUSABLE if secret_form.is_ours(fields) else SecretState.FOREIGN, asked_at)
 
     async def write(self, held: Authorities) -> None:
-        """Write unchanged authorities.
-
-        Raises ConflictError (``AlreadyExistsError``) or NotFoundError after other writes.
-        """
+        """Write unchanged authorities."""
         data = secret_form.to_data(held)
         if self._read is None:
             metadata: dict[str, Any] = {"labels": dict(self._labels), "annotations": {secret_form.MARK: "v1"}}

@@ -76,10 +76,7 @@ class HubError(ValueError):
 
 @final
 class Hub(Generic[F]):
-    """Conversion functions of one kind, as tuples of source version, target version and function.
-
-    Raises HubError if the functions do not form a hub and spokes.
-    """
+    """Conversion functions of one kind, as tuples of source version, target version and function."""
 
     def __init__(self, functions: Iterable[tuple[str, str, F]]) -> None:
         self._functions: Mapping[tuple[str, str], F] = self._by_way(functions)

@@ -57,12 +57,7 @@ Step: TypeAlias = str | ListItem
 
 @final
 class Mismatch(msgspec.Struct, frozen=True):
-    """Value of an object that does not fit its class. The problem contains no data of the object.
-
-    Attributes:
-        path: Steps from the object to the value, empty for the whole object.
-        absent: Whether a required field is absent.
-    """
+    """Value of an object that does not fit its class. The problem contains no data of the object."""
 
     path: tuple[Step, ...]
     problem: str

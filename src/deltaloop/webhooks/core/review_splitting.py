@@ -75,10 +75,7 @@ def is_costly(content: bytes | bytearray) -> bool:
 def split_review(
     body: bytes | bytearray, *, max_objects: int, most_object_bytes: int = MOST_OBJECT_BYTES
 ) -> Generator[None, None, SplitReview]:
-    """Find the objects of a review in steps of about a millisecond.
-
-    Raises InvalidReviewError or ReviewTooLargeError.
-    """
+    """Find the objects of a review in steps of about a millisecond."""
     splitter = _Splitter(body, max_objects, most_object_bytes)
     while splitter.scan():
         yield

@@ -36,12 +36,7 @@ ANNOTATION: Final = "webhooks.deltaloop.dev/storage-migration"
 @final
 @dataclass(frozen=True, slots=True)
 class StoredVersions:
-    """Versions in which a definition stores its objects.
-
-    Attributes:
-        kind: Kind for requests, in the new version if it is served.
-        kept: Versions that ``managedFields`` entries may name.
-    """
+    """Versions in which a definition stores its objects."""
 
     kind: ResourceType[Resource]
     wanted: str

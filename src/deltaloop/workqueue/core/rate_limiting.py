@@ -73,11 +73,7 @@ class RateLimitingCore(DelayingCore[K]):
         trigger: object | None = None,
         priority: int | None = None,
     ) -> AddOutcome:
-        """Add an item after the limiter's delay, or park it if it failed permanently.
-
-        ``error`` is the error of the last run, ``trigger`` the cause of other adds. If the limiter raises, the queue
-        does not change.
-        """
+        """Add an item after the limiter's delay, or park it if it failed permanently."""
         run = self._processing.get(item)
         retried = run if error is not None or trigger is None else None
         if retried is None and priority is None:

@@ -28,10 +28,7 @@ def answer_self_subject(served: ServedResource, user: User, *, time: str) -> Fie
 def answer_access(
     served: ServedResource, fields: Fields, *, user: User, namespace: str, authorizer: Authorizer
 ) -> Fields:
-    """Return the response to an access review; ``namespace`` is that of a local review's URL.
-
-    Raises InvalidError without a subject or attributes, and for a local review of another namespace.
-    """
+    """Return the response to an access review; ``namespace`` is that of a local review's URL."""
     spec = mapping(fields.get("spec"))
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     local = served.type.namespaced

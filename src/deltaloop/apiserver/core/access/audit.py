@@ -21,13 +21,7 @@ _LONGEST_ANNOTATION: Final = 10 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """Facts about one request for the audit log; times are in seconds since 1970.
-
-    Attributes:
-        user: None if authentication failed.
-        code: HTTP status of the response. 0 if the server sent no response.
-        fault: Injected fault, or an empty string.
-    """
+    """Facts about one request for the audit log; times are in seconds since 1970."""
 
     identity: str
     info: RequestInfo

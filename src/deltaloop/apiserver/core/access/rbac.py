@@ -301,12 +301,7 @@ Fields = dict[str, object]
 def check_escalation(
     authorizer: Authorizer, user: User, served: ServedResource, namespace: str, *, before: Fields | None, after: Fields
 ) -> None:
-    """Raise an error if a role or binding grants permissions that its author lacks.
-
-    ``before`` is None for a new object. Raises ForbiddenError with the missing rules, NotFoundError for a missing role
-    that the user cannot ``bind``, BadRequestError for a ClusterRoleBinding to a Role, and InternalServerError for an
-    unknown role kind.
-    """
+    """Raise an error if a role or binding grants permissions that its author lacks."""
     if served.type.group != RBAC_GROUP or MASTERS in user.groups:
         return
     if before is not None and _compared(before) == _compared(after):

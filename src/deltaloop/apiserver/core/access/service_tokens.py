@@ -82,11 +82,7 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
 
 
 def bound_object(store: RevisionStore, wish: TokenWish, *, namespace: str, account: str) -> Resource | None:
-    """Return the object for the token to be bound to, or None for an unbound token.
-
-    Raises NotFoundError without the object, BadRequestError for a Pod of another account, and ConflictError for another
-    UID.
-    """
+    """Return the object for the token to be bound to, or None for an unbound token."""
     if not wish.bound_kind:
         return None
     plural = _BOUND[wish.bound_kind]

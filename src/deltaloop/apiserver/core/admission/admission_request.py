@@ -178,10 +178,7 @@ def has_own_kind(attributes: AdmissionAttributes) -> bool:
 def read_anew(
     attributes: AdmissionAttributes, served: ServedResource, result: dict[str, object], as_sent: AsSent = "patched"
 ) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return an object in the requested version, with a message for each unknown field; ``result`` is modified.
-
-    Raises ApiError if the object cannot be read, and GrowthError if it exceeds the work budget.
-    """
+    """Return an object in the requested version, with a message for each unknown field; ``result`` is modified."""
     if not has_own_kind(attributes):
         return result, ()
     try:

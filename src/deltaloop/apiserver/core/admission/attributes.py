@@ -55,11 +55,7 @@ class Askable:
 
 @final
 class Reinvocation:
-    """Reinvocation state of one request.
-
-    Attributes:
-        shows_managers: Whether the object already has the managed fields that webhooks and policies see.
-    """
+    """Reinvocation state of one request."""
 
     def __init__(self) -> None:
         self.is_second = False
@@ -75,17 +71,7 @@ Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 class AdmissionAttributes(msgspec.Struct, frozen=True, kw_only=True):
-    """Request during admission.
-
-    Attributes:
-        operation: Operation. Patch and apply count as create or update.
-        namespace: Namespace of the object. A Namespace's own name if it is one.
-        name: Name of the object. Empty if the server will generate it.
-        after: New object in the requested version, or the sent object if the subresource has another kind. None for a
-            delete. It is shared, so plugins must copy before they change it.
-        before: Old object. None for a create and for subresources that are not part of the object.
-        entries: Function that computes ``metadata.managedFields`` of the object as sent.
-    """
+    """Request during admission."""
 
     operation: Operation
     served: ServedResource

@@ -21,13 +21,7 @@ from deltaloop.apiserver.core.write_context import Effect
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """Admission plugin.
-
-    Attributes:
-        resources: Resources and subresources in the format of ``AdmissionAttributes.resource``. None for all.
-        mutate: Function that returns a changed copy of the object, or None if it is unchanged.
-        validate: Function that checks the object to be stored and returns additional writes, if any.
-    """
+    """Admission plugin."""
 
     operations: frozenset[str]
     resources: frozenset[str] | None = None

@@ -56,10 +56,7 @@ class PublishedSchemas:
 
 
 def identity_fields(published: PublishedSchemas | None, schemas: dict[str, object], *, of_list: bool = False) -> Schema:
-    """Return apiVersion, kind and metadata of objects or lists.
-
-    Without published schemas, metadata is a plain object.
-    """
+    """Return apiVersion, kind and metadata of objects or lists."""
     if published is None:
         return {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
     published.add_to(schemas, _META + ("ListMeta" if of_list else "ObjectMeta"))

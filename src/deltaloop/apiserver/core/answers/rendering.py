@@ -117,10 +117,7 @@ class Rendering(msgspec.Struct, frozen=True):
 def choose_rendering(
     served: ServedResource, *, accept: str, include_object: str, shape: Shape, now: float
 ) -> Rendering:
-    """Choose the response form; ``now`` is in seconds since 1970.
-
-    Raises NotAcceptableError if no requested form is available, and BadRequestError for an unknown ``includeObject``.
-    """
+    """Choose the response form; ``now`` is in seconds since 1970."""
     output = negotiate(accept, shape=shape)
     if output is None:
         known = any(clause.is_yaml or clause.accepts_json for clause in parse_accept(accept))

@@ -47,13 +47,7 @@ def _as_it_is(fields: Fields, _: str) -> Fields:
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Object kind and endpoint of a write.
-
-    Attributes:
-        type_of: Function that returns the type of an API version's objects, or None if the version is not served.
-        ignored: Fields that this endpoint does not write.
-        only: Step to the single field that this endpoint writes. Empty for all fields.
-    """
+    """Object kind and endpoint of a write."""
 
     api_version: str
     type_of: TypeOf
@@ -258,11 +252,7 @@ def _compared(
 def apply_owners(
     owners: Owners, live: Fields, applied: Fields, applier: FieldManager, target: Target, *, force: bool
 ) -> tuple[Fields, Owners, bool]:
-    """Merge an applied object into the live object.
-
-    Returns the object, its owners (the applier keeps its old time), and whether the object changed. Raises
-    ConflictsError unless ``force`` is set.
-    """
+    """Merge an applied object into the live object."""
     merged = cast("Fields", merge(target.type, live, applied))
     last = owners.get(applier)
     mine = Owned(
@@ -299,11 +289,7 @@ def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Fiel
 
 
 def _prune(merged: Fields, owners: Owners, last: Owned, target: Target) -> Fields:
-    """Remove the fields that the applier applied before, unless any manager still owns them.
-
-    A declared field goes with its last owned child and with all unowned children, for example a probe with its
-    defaults.
-    """
+    """Remove the fields that the applier applied before, unless any manager still owns them."""
     kind = target.type_of(last.api_version)
     if kind is None:
         return merged

@@ -113,14 +113,7 @@ def _shown(value: object) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class CustomCodec:
-    """``Codec`` for one version of a CRD.
-
-    Attributes:
-        storage_schema: Schema of the stored version if it differs. Fields that it does not contain are lost.
-        storage_version: API version of stored objects.
-        webhook: Conversion webhook. None if only the API version changes in conversions.
-        answers: Webhook responses. None if the webhook cannot be called, so that objects keep their version.
-    """
+    """``Codec`` for one version of a CRD."""
 
     kind: ResourceType[Resource]
     schema: Schema = UNTYPED

@@ -48,14 +48,7 @@ Fields = dict[str, object]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook:
-    """Conversion webhook of one CRD. A change of the CRD's conversion or versions creates a new webhook.
-
-    Attributes:
-        review_version: Version of the reviews, ``v1`` or ``v1beta1``.
-        schemas: Schemas of all versions by API version.
-        oldest: API version of stored objects that do not specify a version.
-        definition: Digest of the CRD's versions and conversion, which identifies the webhook.
-    """
+    """Conversion webhook of one CRD. A change of the CRD's conversion or versions creates a new webhook."""
 
     kind: str = field(compare=False)
     endpoint: Endpoint = field(compare=False)

@@ -40,10 +40,7 @@ _YEAR = 365 * _DAY
 
 
 def human_duration(seconds: float) -> str:
-    """Format a duration like ``3m5s`` or ``3y45d``, never rounded up.
-
-    More than two seconds in the future is ``<invalid>``.
-    """
+    """Format a duration like ``3m5s`` or ``3y45d``, never rounded up."""
     whole = int(seconds)
     if whole < -1:
         return INVALID

@@ -105,10 +105,7 @@ def service_name(group: str, version: str) -> str:
 def own_service(
     group: str, version: str, priority: tuple[int, int], *, managed: str, uid: str, time: str
 ) -> dict[str, object]:
-    """Return the stored APIService of a group version.
-
-    ``managed`` is its lifetime, ``ON_START`` or ``WHILE_DEFINED``.
-    """
+    """Return the stored APIService of a group version."""
     spec: dict[str, object] = {"group": group} if group else {}
     spec |= {"version": version, "groupPriorityMinimum": priority[0], "versionPriority": priority[1]}
     owned: dict[str, object] = {

@@ -317,10 +317,7 @@ FORMS: Final[Mapping[str, Check]] = {
 
 
 def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:
-    """Synchronize an old single-value field with the first item of its newer list field; a differing old value wins.
-
-    ``key`` is the item's field with the value, or empty if the items are the values.
-    """
+    """Synchronize an old single-value field with the first item of its newer list field; a differing old value wins."""
     alone, found = part.get(one), items(part.get(several))
     first = at(found[0], key) if found and key else found[0] if found else None
     if alone and alone != first:

@@ -275,10 +275,7 @@ def bind(asked: Asked, writes: Writes, given: Given) -> None:
 
 
 def check_binding(binding: dict[str, object], *, name: str) -> None:
-    """Check a binding.
-
-    Raises BadRequestError for another pod, and InternalServerError for a target that is not a node.
-    """
+    """Check a binding."""
     if text(at(binding, "metadata", "name")) != name:
         raise status_errors.bad_request("name in URL does not match name in Binding object")
     errors: list[SchemaError] = []

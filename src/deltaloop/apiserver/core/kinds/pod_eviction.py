@@ -63,10 +63,7 @@ def check_eviction(eviction: dict[str, object], *, namespace: str, name: str) ->
 
 
 def budget_to_spend(store: Stored, pod: Resource, *, now: float) -> dict[str, object] | None:
-    """Return the updated budget of an eviction, or None if no budget applies.
-
-    Raises TooManyRequestsError if it is exhausted.
-    """
+    """Return the updated budget of an eviction, or None if no budget applies."""
     fields = pod.to_dict()
     if pod.deletion_timestamp is not None or text(at(fields, "status", "phase")) in _FREE_PHASES:
         return None

@@ -16,10 +16,7 @@ from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid
 
 
 def selector_check(kind: str, words: str = "") -> Check:
-    """Return a check that compares a spec's selector with the labels of its pod template.
-
-    ``words`` extends its error.
-    """
+    """Return a check that compares a spec's selector with the labels of its pod template."""
 
     def check(place: Place) -> Iterator[SchemaError]:
         selector, path = place.fields.get("selector"), place.below("selector")

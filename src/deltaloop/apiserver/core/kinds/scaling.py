@@ -24,10 +24,7 @@ _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimest
 
 
 def scale_of(served: ServedResource, fields: dict[str, object], *, may_be_unset: bool = False) -> dict[str, object]:
-    """Return the ``Scale`` of an object; ``may_be_unset`` accepts missing replicas, because a patch can set them.
-
-    Raises NotFoundError without such a subresource, and InternalServerError if the replicas are missing.
-    """
+    """Return the ``Scale`` of an object; ``may_be_unset`` accepts missing replicas, because a patch can set them."""
     paths = _paths(served)
     wanted = _first(paths.spec_replicas, fields)
     if wanted is None and paths.default is None and not may_be_unset:
@@ -75,11 +72,7 @@ def _unreadable(scale: dict[str, object]) -> str:
 
 
 def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[str, object]) -> dict[str, object]:
-    """Return the object with the replicas of a ``Scale``; its resource version and UID become preconditions.
-
-    Raises NotFoundError, BadRequestError if a patch leaves the replicas missing, and InvalidError for negative replicas
-    of a built-in kind. Custom resources are validated later.
-    """
+    """Return the object with the replicas of a ``Scale``; its resource version and UID become preconditions."""
     paths = _paths(served)
     replicas = integer(at(scale, "spec", "replicas"))
     if paths.default is None and replicas == _UNSET:

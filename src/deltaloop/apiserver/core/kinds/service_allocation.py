@@ -214,10 +214,7 @@ def allocate(
     random: float,
     networks: Iterable[ipaddress.IPv4Network] = (),
 ) -> list[SchemaError]:
-    """Allocate the missing addresses and ports in place, and return errors for unavailable values.
-
-    ``taken`` includes the old values of this Service, and ``random`` determines the start of the search.
-    """
+    """Allocate the missing addresses and ports in place, and return errors for unavailable values."""
     errors: list[SchemaError] = []
     if needs_address(spec):
         errors += _allocate_address(spec, taken, before, random, networks)

@@ -208,10 +208,7 @@ def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[SchemaError]:
-    """Return the errors in normalized metadata.
-
-    ``new`` also validates ``generateName``, in some kinds' updates as well.
-    """
+    """Return the errors in normalized metadata."""
     errors: list[SchemaError] = []
     base = metadata.get("generateName", "")
     if base and new:

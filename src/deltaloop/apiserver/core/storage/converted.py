@@ -99,10 +99,7 @@ class ConvertedStore:
         *,
         compares: bool = True,
     ) -> None:
-        """Create a view of a store in one version; only changes of ``resource`` are converted.
-
-        ``compares`` specifies whether the reader needs the old objects of changes.
-        """
+        """Create a view of a store in one version; only changes of ``resource`` are converted."""
         self._store = store
         self._resource = resource
         self._webhook = webhook

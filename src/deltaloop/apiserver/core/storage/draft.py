@@ -55,12 +55,7 @@ def ask_at_once(question: Callable[[], T], /) -> T:
 @final
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Result of a committed draft.
-
-    Attributes:
-        after: Revision of the store before the commit.
-        stored: Stored object of each write, in order. None for a removed object.
-    """
+    """Result of a committed draft."""
 
     after: int = 0
     stored: tuple[Resource | None, ...] = ()

@@ -79,14 +79,7 @@ def decode_continue(token: str) -> Continuation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPlan:
-    """Parameters of a read.
-
-    Attributes:
-        at: Exact revision. None for the current revision.
-        not_older_than: Revision that must be reached first, also for an exact revision.
-        limit: Maximum number of objects. 0 for all.
-        start: First key, relative to the listed range.
-    """
+    """Parameters of a read."""
 
     at: int | None = None
     not_older_than: int = 0

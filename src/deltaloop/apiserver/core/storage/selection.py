@@ -118,10 +118,7 @@ class Selection:
         supported: tuple[str, ...] = (),
         refusal: str = "",
     ) -> Selection:
-        """Parse the selectors; raises InvalidSelectorError, and ApiError for the shard.
-
-        ``supported`` are fields in addition to name and namespace, and ``refusal`` is the error text for others.
-        """
+        """Parse the selectors; raises InvalidSelectorError, and ApiError for the shard."""
         field_selector = FieldSelector.parse(fields)
         if refusal:
             for requirement in field_selector.requirements:

@@ -39,10 +39,7 @@ _BUMP: Final = 1_000_000
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Page of a list.
-
-    ``next_start`` is relative to the range and empty on the last page, ``remaining`` ignores selectors.
-    """
+    """Page of a list."""
 
     items: tuple[Resource, ...]
     revision: int
@@ -116,10 +113,7 @@ class Objects(ABC):
 
     @abstractmethod
     def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
-        """Return the current object or the object at a revision, or None if it does not exist.
-
-        Raises CompactedError if ``at`` is too old.
-        """
+        """Return the current object or the object at a revision, or None if it does not exist."""
 
     @abstractmethod
     def list(self, resource: str, *, prefix: str = "", matches: Callable[[Resource], bool] | None = None) -> Page:
@@ -130,10 +124,7 @@ class Objects(ABC):
         """Return the number of a resource's objects."""
 
     def create(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
-        """Write a new object; ``any_size`` means that the size was already checked.
-
-        Raises KeyExistsError, and OversizedError if it is too large.
-        """
+        """Write a new object; ``any_size`` means that the size was already checked."""
         if self.get(resource, key) is not None:
             raise KeyExistsError(f"{resource} {key}")
         return self._write(resource, key, None, fields, any_size=any_size)
@@ -141,10 +132,7 @@ class Objects(ABC):
     def update(
         self, resource: str, key: str, fields: Mapping[str, object], *, always: bool = False, any_size: bool = False
     ) -> Resource:
-        """Write a changed object, or return the current object if only the order of keys differs and not ``always``.
-
-        Raises KeyMissingError, and OversizedError if it is too large.
-        """
+        """Write a changed object, or return the current object if only the order of keys differs and not ``always``."""
         current = self._expect(resource, key)
         if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
             return current
@@ -206,10 +194,7 @@ class RevisionStore(Objects):
     """Objects and their history. Not thread-safe."""
 
     def __init__(self, *, window: int = 10_000, window_bytes: int = 64 * 1024 * 1024) -> None:
-        """Create an empty store at revision 1.
-
-        It retains at most ``window`` changes with ``window_bytes`` bytes of objects, but always the newest change.
-        """
+        """Create an empty store at revision 1."""
         self._window = window
         self._window_bytes = window_bytes
         self._revision = 1
@@ -229,10 +214,7 @@ class RevisionStore(Objects):
         self._journal = journal
 
     def restore(self, records: Iterable[Record], *, revision: int, compacted: int) -> None:
-        """Restore an empty store from a journal's sorted records.
-
-        Raises ValueError if it is not empty or some are missing.
-        """
+        """Restore an empty store from a journal's sorted records."""
         if self._revision != 1 or self._tables:
             raise ValueError("the store must be empty before a restore")
         self._revision = max(1, revision)
@@ -354,12 +336,7 @@ class RevisionStore(Objects):
         start: str = "",
         at: int | None = None,
     ) -> Page:
-        """Return one page of a resource's objects, or raise CompactedError if ``at`` is too old.
-
-        ``start`` is relative to the prefix. Objects that ``matches`` rejects do not count for ``limit`` (0 for all).
-
-        Source: apiserver pkg/storage/etcd3/store.go, ``GetList``: pages end where keys are left, matching or not.
-        """
+        """Return one page of a resource's objects, or raise CompactedError if ``at`` is too old."""
         order, objects = self._state(resource, at)
         first = bisect_left(order, prefix + start)
         last = bisect_left(order, prefix + "\U0010ffff") if prefix else len(order)
@@ -427,8 +404,6 @@ class RevisionStore(Objects):
 
         The revision jumps by a million and the history is cleared, so that earlier watches and tokens are too old.
         Objects keep their resource versions. Raises CompactedError if the revision is too old.
-
-        Source: etcd's documentation, "Restoring with revision bump".
         """
         if revision < self._compacted:
             raise CompactedError(revision, self._compacted)
@@ -448,10 +423,7 @@ class RevisionStore(Objects):
             self._journal.renumbered(records, revision=self._revision)
 
     def renumber(self, *, revision: int = 1) -> None:
-        """Renumber the objects from a revision, like after a move to a new etcd, so resource versions decrease.
-
-        The order of last writes stays. The history is cleared, so earlier watches and tokens are meaningless.
-        """
+        """Renumber the objects from a revision, like after a move to a new etcd, so resource versions decrease."""
         places = [(name, key) for name, table in self._tables.items() for key in table.order]
         places.sort(key=lambda place: int(self._tables[place[0]].objects[place[1]].resource_version))
         records: list[Record] = []

@@ -49,14 +49,7 @@ _LOOKED_AT: Final = 250
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchPlan:
-    """Parameters of a watch.
-
-    Attributes:
-        revision: Start revision. 0 for the current state.
-        announce_end: Whether to mark the end of the initial events by a bookmark.
-        stale_at: Injected fault: revision of the initial state, like on a server with a slow cache. None for the
-            current state. It does not affect watches from a newer revision.
-    """
+    """Parameters of a watch."""
 
     resource: str
     prefix: str = ""
@@ -69,11 +62,7 @@ class WatchPlan:
 
 
 def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selection) -> WatchPlan:
-    """Convert a valid query to a plan.
-
-    By default, a watch from no version or "0" gets initial events, like on the real server since WatchList, with the
-    closing bookmark if it allows bookmarks. Raises ApiError 500 for an invalid resource version.
-    """
+    """Convert a valid query to a plan."""
     revision = parse_revision(query.resource_version)
     if revision is None:
         raise status_errors.unexplained(

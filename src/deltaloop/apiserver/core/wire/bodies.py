@@ -26,13 +26,7 @@ def media_type_of(content_type: str) -> str:
 @final
 @dataclass(slots=True, kw_only=True)
 class SentBody:
-    """Body of a request.
-
-    Attributes:
-        type_of: Function that finds the type of a built-in kind. None if protobuf is not allowed.
-        api_version: API version of a protobuf object that does not specify one.
-        repeated: Messages about duplicate keys after decoding YAML. None for other formats.
-    """
+    """Body of a request."""
 
     raw: bytes
     content_type: str

@@ -182,10 +182,7 @@ def read_number(kind: str, value: int) -> int | bool:
 
 
 def read_scalar(data: bytes, kind: str, name: str, sent: WireField) -> object:
-    """Return a scalar; invalid UTF-8 becomes replacement characters, like in Go's JSON.
-
-    Raises MalformedMessageError.
-    """
+    """Return a scalar; invalid UTF-8 becomes replacement characters, like in Go's JSON."""
     _, wire_type, value, (begin, end) = sent
     check_wire_type(wire_type, WIRE_TYPES[kind], name)
     if kind == "string":
@@ -276,10 +273,7 @@ _UNMARKED: Final = Completion()
 def decode_body(
     body: bytes, type_of: TypeOf, *, api_version: str, kind: str, max_values: int = MAX_VALUES
 ) -> dict[str, object]:
-    """Decode a complete body, or raise BadRequestError in the real server's words, without the data.
-
-    ``api_version`` and ``kind`` apply to an object without them; ``max_values`` limits fields and structs.
-    """
+    """Decode a complete body, or raise BadRequestError in the real server's words, without the data."""
     try:
         own_version, own_kind, spans = _read_envelope(body)
     except MalformedMessageError as error:

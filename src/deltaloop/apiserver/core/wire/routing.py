@@ -29,10 +29,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 def find_route(registry: Registry, path: ResourcePath, method: str, *, watch: bool) -> Route | None:
-    """Find the route of a request, or return None for a plain text 404.
-
-    Raises MethodNotAllowedError or NotFoundError.
-    """
+    """Find the route of a request, or return None for a plain text 404."""
     served = registry.find(path.group, path.version, path.plural)
     own = registry.has_built_in(path.group)
     if served is None:

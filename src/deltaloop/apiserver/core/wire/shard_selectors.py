@@ -26,11 +26,7 @@ class _InvalidSelectorError(Exception):
 
 
 def parse_shard_selector(text: str) -> ShardSelector:
-    """Parse a selector.
-
-    Raises:
-        ApiError: 500 without a reason, like the real server, if the selector is invalid.
-    """
+    """Parse a selector."""
     try:
         return _parse(text)
     except _InvalidSelectorError as error:

@@ -120,10 +120,7 @@ class CrdLifecycle:
         self.follow(now=now)
 
     def follow(self, *, now: float, uid: str = "") -> None:
-        """Create and delete the APIServices of CRDs' group versions, in a draft at the commit.
-
-        ``uid`` determines theirs.
-        """
+        """Create and delete the APIServices of CRDs' group versions, in a draft at the commit."""
         self.changed = now, uid
         if self._drafted:
             return

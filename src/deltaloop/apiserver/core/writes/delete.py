@@ -43,10 +43,7 @@ class DeleteResult(NamedTuple):
 def delete(
     context: WriteContext, options: DeleteOptions, *, admitted: bool = False, one_of_many: bool = False
 ) -> DeleteResult:
-    """Remove an object, or mark it for deletion; raises ApiError, for example 409 for preconditions.
-
-    ``admitted`` means part of an admitted write, and ``one_of_many`` that admission sees no name.
-    """
+    """Remove an object, or mark it for deletion; raises ApiError, for example 409 for preconditions."""
     served, strategy, objects = context.served, context.served.strategy, context.objects
     if options.policy is None and strategy.delete_warning:
         context.notes.stored.append(strategy.delete_warning)

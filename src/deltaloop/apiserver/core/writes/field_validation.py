@@ -107,13 +107,7 @@ def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
 
 
 def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the unique warnings, limited to a size that clients can read in headers.
-
-    Warnings with control characters are dropped. If the total exceeds 4096 characters, each warning is truncated to
-    256, and the rest is dropped.
-
-    Source: apiserver pkg/endpoints/filters/warning.go; apimachinery pkg/util/net/http.go (``NewWarningHeader``).
-    """
+    """Return the unique warnings, limited to a size that clients can read in headers."""
     once: dict[str, None] = {}
     shortened = 0
     for text in texts:

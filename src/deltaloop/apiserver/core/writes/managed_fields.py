@@ -63,10 +63,7 @@ def changed_entries(
 
 
 def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, object]) -> bool:
-    """Return whether a sent object matches its type as far as ownership requires; otherwise owners do not change.
-
-    Mismatches remain in ignored parts of custom resources and in values that a schema accepts (``UpdateNoErrors``).
-    """
+    """Return whether a sent object matches its type as far as ownership requires; otherwise owners do not change."""
     if not served.schema.source:
         return True
     return not merging_faults(_target(registry, served, "").type, fields, unlike=False)
@@ -97,11 +94,7 @@ def apply_fields(
     *,
     force: bool,
 ) -> dict[str, object]:
-    """Merge an applied object into the live object (None for a create).
-
-    Raises BadRequestError for a wrong kind, version or sent entries, ConflictsError, and ApiError 500 for type
-    mismatches.
-    """
+    """Merge an applied object into the live object (None for a create)."""
     target = _target(registry, served, writer.subresource)
     _check_kind(served, applied)
     if reads_as_entries(mapping(applied.get("metadata")).get("managedFields")):

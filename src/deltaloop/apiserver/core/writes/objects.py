@@ -200,10 +200,7 @@ class New(NamedTuple):
 
 
 def make_new(context: WriteContext, sent: Sent, entries: list[dict[str, object]] | None) -> New:
-    """Return a new object with its server-side fields, or raise InvalidError.
-
-    Without ``entries``, the manager owns all.
-    """
+    """Return a new object with its server-side fields, or raise InvalidError."""
     served, strategy, objects = context.served, context.served.strategy, context.objects
     version = text(sent.metadata.pop("resourceVersion", ""))
     created = new_object(context, sent.fields, sent.metadata)
@@ -258,11 +255,7 @@ def make_changed(
     empty: bool,
     pruned: tuple[str, ...],
 ) -> Changed:
-    """Return a changed object with its server-side fields, or raise ApiError if it is invalid.
-
-    ``entries`` None makes the manager the owner of the changed fields. ``empty`` specifies that an empty part of the
-    request counts as a change, like ``pruned`` paths of applied fields that are not stored.
-    """
+    """Return a changed object with its server-side fields, or raise ApiError if it is invalid."""
     served, strategy, written, part = context.served, context.served.strategy, context.subresource, part_of(context)
     fields, metadata = sent.fields, sent.metadata
     errors = check_versions(served, current, metadata, as_sent=sent.as_sent)

@@ -73,12 +73,7 @@ def apply_patch(
 
 
 def merge_patch(current: dict[str, object], patch: dict[str, object]) -> dict[str, object]:
-    """Apply a JSON merge patch, and return a result that shares no part with the arguments.
-
-    Objects in a new list lose their nulls, and objects in a list that replaces an object keep them.
-
-    Source: RFC 7386, section 2; gopkg.in/evanphx/json-patch.v4 v4.13.0, merge.go.
-    """
+    """Apply a JSON merge patch, and return a result that shares no part with the arguments."""
     result: dict[str, object] = copied(current)
     _merge_into(result, patch)
     return result

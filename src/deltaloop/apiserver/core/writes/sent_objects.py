@@ -72,10 +72,7 @@ def read_new(context: WriteContext, fields: dict[str, object], as_sent: AsSent) 
 def check_identity(
     served: ServedResource, fields: dict[str, object], *, namespace: str, name: str = "", patched: bool = False
 ) -> dict[str, object]:
-    """Check that an object matches the URL, and return its normalized metadata; ``patched`` skips the API version.
-
-    Raises BadRequestError, and InvalidError for another kind of custom resource.
-    """
+    """Check that an object matches the URL, and return its normalized metadata; ``patched`` skips the API version."""
     api_version = fields.get("apiVersion") or ""
     if not patched and (api_version or served.codec.says_kind) and api_version != served.type.api_version:
         raise status_errors.bad_request(
@@ -145,10 +142,7 @@ def _uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: 
 def check_versions(
     served: ServedResource, current: Resource, metadata: dict[str, object], *, as_sent: AsSent
 ) -> list[SchemaError]:
-    """Compare UID and resource version of an update with the current object; return errors to report with others.
-
-    Raises ConflictError, InvalidError if the kind requires a version, and ApiError 500 for an invalid version.
-    """
+    """Compare UID and resource version of an update with the current object; return errors to report with others."""
     uid = text(metadata.get("uid"))
     another = bool(uid) and uid != current.uid
     if another and as_sent == "whole":

@@ -31,12 +31,7 @@ _FEW: Final = 128
 
 @final
 class ServerState:
-    """Store, registry and admission of one server, or of the draft of one write.
-
-    Attributes:
-        store: Store of the server.
-        objects: Objects for writes: the store or the draft.
-    """
+    """Store, registry and admission of one server, or of the draft of one write."""
 
     def __init__(self, store: RevisionStore, registry: Registry, admission: Admission | None = None) -> None:
         self.store = store

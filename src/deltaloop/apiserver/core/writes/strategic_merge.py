@@ -44,10 +44,7 @@ class StrategicMergeError(ValueError):
 
 
 def strategic_merge(current: dict[str, object], patch: dict[str, object], node: TypeNode) -> dict[str, object]:
-    """Apply a strategic merge patch; the result can share parts with the unchanged arguments.
-
-    Raises StrategicMergeError.
-    """
+    """Apply a strategic merge patch; the result can share parts with the unchanged arguments."""
     return _merge_object(current, patch, node)
 
 

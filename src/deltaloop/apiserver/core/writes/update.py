@@ -39,10 +39,7 @@ def update(
     entries: list[dict[str, object]] | None = None,
     pruned: tuple[str, ...] = (),
 ) -> Resource:
-    """Store a changed object if it differs from the current object, or raise ApiError without changing any object.
-
-    ``fields`` is the complete object, also for a write to ``scale``; see ``make_changed`` for the rest.
-    """
+    """Store a changed object if it differs from the current object, or raise ApiError without changing any object."""
     as_sent = "applied" if entries is not None else as_sent
     empty = not context.subresource and has_empty_part(context.served, fields)
     sent = read_sent(context, fields, as_sent)

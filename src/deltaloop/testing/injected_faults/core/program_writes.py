@@ -80,12 +80,7 @@ stops before the other replicas take over after 15 s."""
 
 
 class PlannedFault(NamedTuple):
-    """Fault that is planned for one write.
-
-    Attributes:
-        behind: Number of revisions by which a stale restart is behind.
-        changes: Number of changes by others after which a later crash happens.
-    """
+    """Fault that is planned for one write."""
 
     kind: FaultKind
     behind: int = 0
@@ -114,12 +109,7 @@ _REQUEST_FAULTS: Final = {
 @final
 @dataclass(frozen=True, slots=True, order=True)
 class WriteName:
-    """Name of a write that does not depend on other writes, such as "the 2nd create of secrets".
-
-    Attributes:
-        subresource: Subresource, such as ``status``; empty for the object itself.
-        occurrence: Number among the writes of this verb, resource and subresource, from 1.
-    """
+    """Name of a write that does not depend on other writes, such as "the 2nd create of secrets"."""
 
     verb: str
     resource: str
@@ -139,14 +129,7 @@ def _ordinal(number: int) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteReason:
-    """Reconcile that a write is part of, and the changes that its program had not seen.
-
-    Attributes:
-        reconcile: Description such as ``login default/a, reconcile 3``, with the attempt after the first.
-        unseen: Objects with versions that its caches had not seen.
-        number: Number of the reconcile in this life of the program, from 1.
-        life: Number of the program's life, from 1.
-    """
+    """Reconcile that a write is part of, and the changes that its program had not seen."""
 
     reconcile: str
     triggers: tuple[str, ...] = ()
@@ -306,13 +289,7 @@ class HeldLeases:
 
 @final
 class WritePlan:
-    """Planned faults for the requests of all programs of one harness.
-
-    Attributes:
-        faults: Faults defined by rules.
-        crash: Number of the write at which a program crashes, and the moment, or None.
-        draw: Function that returns a random number in [0, 1), for the probability of faults.
-    """
+    """Planned faults for the requests of all programs of one harness."""
 
     def __init__(self, draw: Callable[[], float]) -> None:
         self.faults: FaultBook = FaultBook()

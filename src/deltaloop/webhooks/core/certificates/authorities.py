@@ -84,12 +84,7 @@ class Certificate:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
-    """Certificate authority with its key, which exists only in the Secret and in the memory of replicas.
-
-    Attributes:
-        serving_lifetime: Longest lifetime of its certificates, the same for all replicas because it is in the Secret.
-        published_at: Time at which it was first seen in every ``caBundle``, or None before.
-    """
+    """Certificate authority with its key, which exists only in the Secret and in the memory of replicas."""
 
     certificate: Certificate
     key: SecretText

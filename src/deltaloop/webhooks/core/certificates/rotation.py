@@ -65,13 +65,7 @@ class SecretSeen:
 @final
 @dataclass(frozen=True, slots=True)
 class TargetSeen:
-    """Webhook configuration as read from the server.
-
-    Attributes:
-        bundles: Certificates in ``caBundle`` for each of the program's webhooks, or None if the text is not valid.
-            Empty if the configuration does not exist or calls no webhook.
-        managed_elsewhere: Whether another tool writes ``caBundle``, so that the program does not.
-    """
+    """Webhook configuration as read from the server."""
 
     target: WebhookTarget
     bundles: Mapping[str, tuple[Certificate, ...] | None]
@@ -159,16 +153,7 @@ def decide(
     timing: CertificateTiming,
     spare: Authority | None = None,
 ) -> CertificateDecision:
-    """Decide how a replica reacts to the observed state.
-
-    Args:
-        targets: Configurations of the program's webhooks, read after the Secret. None if they could not be read.
-        now: Seconds since 1970 on the API server's clock.
-        spare: Authority that was created for ``MakeAuthority`` and is not in a Secret yet.
-        secret: Secret as read.
-        serving: Certificate that this replica serves.
-        timing: Lifetimes and waits.
-    """
+    """Decide how a replica reacts to the observed state."""
     seen = None if targets is None else tuple(each for each in targets if not each.managed_elsewhere)
     held = secret.held
     wanted: Authorities | MakeAuthority | None = None

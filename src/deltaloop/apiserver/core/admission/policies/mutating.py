@@ -289,10 +289,7 @@ def _program(raw: bytes) -> _Program:
 
 @final
 class _Round:
-    """One round of all policies for one request.
-
-    Each version of the resource has a separate object, and the last wins.
-    """
+    """One round of all policies for one request."""
 
     def __init__(self, attributes: AdmissionAttributes) -> None:
         self.attributes = attributes
@@ -423,10 +420,7 @@ def _applied_configuration(attributes: AdmissionAttributes, served: ServedResour
 
 
 def _patched(attributes: AdmissionAttributes, served: ServedResource, value: object) -> Fields:
-    """Return the patched object, or the unchanged object if a test operation fails.
-
-    Raises _FailedError or ApiError 500.
-    """
+    """Return the patched object, or the unchanged object if a test operation fails."""
     operations = patch_operations(value)
     try:
         result = apply_operations(copied(mapping(in_version(attributes, served)[0])), operations)

@@ -76,10 +76,7 @@ class AdmissionResponse:
 
 
 def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> AdmissionResponse:
-    """Parse a response.
-
-    Raises FailedCallError for a wrong type, and InvalidResponseError if it does not fit the request.
-    """
+    """Parse a response."""
     review = mapping(fields)
     response = review.get("response")
     if not is_mapping(response):
@@ -250,10 +247,7 @@ def _invocation(hook: Mapping[str, object], attributes: AdmissionAttributes) -> 
 
 
 def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCall:
-    """Return the call of a webhook.
-
-    Raises _FailedError for unknown review versions and ApiError for an unsupported dry run.
-    """
+    """Return the call of a webhook."""
     hook = invocation.hook
     if attributes.dry_run and hook.get("sideEffects") not in _NO_SIDE_EFFECTS:
         raise status_errors.bad_request(f'admission webhook "{invocation.name}" does not support dry run')
