@@ -25,6 +25,8 @@ import pytest
 from deltaloop.api.kubernetes_version import MINOR
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ServerOptions
+from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
+from deltaloop.testing.deterministic_loop.virtual_loop import VirtualLoop
 from deltaloop.testing.servers.control_plane import ControlPlane
 from tests.apiserver.serving import Answer, Caller, Watch
 from tests.conformance.token_keys import known_keys
@@ -315,6 +317,9 @@ class EmbeddedTarget:
 
 @asynccontextmanager
 async def _embedded(options: ServerOptions) -> AsyncGenerator[Api]:
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualLoop) and loop.network is None:  # sockets would be a tenth of the cost of a case
+        loop.network = MemoryNetwork()
     async with api_server(options) as server:
 
         async def compact() -> None:

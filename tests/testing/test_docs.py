@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 from deltaloop import apiserver, blocking, client
+from deltaloop.runtime import controller
 from deltaloop.testing.deterministic_loop import item_loop
 from deltaloop.testing.injected_faults import relay
 from deltaloop.testing.servers import cluster
 from tests.blocking.serving import serving
 from tests.docs.snippets import blocks
+from tests.testing.inner_runs import FILTERS
 
 # Imported here, so that the inner runs do not import them again.
-USED_INSIDE = (apiserver, blocking, client, cluster, item_loop, relay)
+USED_INSIDE = (apiserver, blocking, client, cluster, controller, item_loop, relay)
 PAGE = "docs/how-to/test.md"
 PROGRAMS = {block.title: block.text for block in blocks(PAGE, (Path(__file__).parents[2] / PAGE).read_text())}
 
 
 def write(pytester: pytest.Pytester, *names: str, ini: str = "") -> None:
-    pytester.makepyprojecttoml(
-        f'[tool.pytest.ini_options]\nfilterwarnings = ["error"]\ndeltaloop_async_tests = "virtual"\n{ini}\n'
-    )
+    pytester.makepyprojecttoml(f'[tool.pytest.ini_options]\n{FILTERS}\ndeltaloop_async_tests = "virtual"\n{ini}\n')
     pytester.syspathinsert()
     for name in names:
         (pytester.path / name).write_text(PROGRAMS[name])

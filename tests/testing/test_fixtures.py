@@ -12,6 +12,7 @@ from deltaloop.testing.deterministic_loop import item_loop
 from deltaloop.testing.injected_faults import relay
 from deltaloop.testing.servers import cluster
 from tests.blocking.serving import serving
+from tests.testing.inner_runs import FILTERS
 
 # Imported here, so that they are not imported anew by every inner run.
 USED_INSIDE = (apiserver, blocking, client, cluster, item_loop, relay)
@@ -21,7 +22,7 @@ SESSION = f'{VIRTUAL}\ndeltaloop_server_scope = "session"'
 
 
 def write(pytester: pytest.Pytester, body: str, *, ini: str = VIRTUAL) -> None:
-    pytester.makepyprojecttoml(f'[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n{ini}\n')
+    pytester.makepyprojecttoml(f"[tool.pytest.ini_options]\n{FILTERS}\n{ini}\n")
     head = "import asyncio, pytest\nimport deltaloop as dl\nMAP = dl.kinds.CONFIG_MAP\n"
     pytester.makepyfile(head + textwrap.dedent(body))
 

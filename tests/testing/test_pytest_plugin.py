@@ -6,10 +6,12 @@ import textwrap
 
 import pytest
 
+from tests.testing.inner_runs import FILTERS
+
 
 def write(pytester: pytest.Pytester, body: str, *, asked_for: bool = True) -> None:
     ini = 'deltaloop_async_tests = "virtual"' if asked_for else ""
-    pytester.makepyprojecttoml(f'[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n{ini}\n')
+    pytester.makepyprojecttoml(f"[tool.pytest.ini_options]\n{FILTERS}\n{ini}\n")
     pytester.makepyfile("import asyncio, time, pytest\n" + textwrap.dedent(body))
 
 
