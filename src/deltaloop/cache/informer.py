@@ -1,5 +1,8 @@
 """Cache one kind and notify handlers of changes.
 
+If a relist returns an unchanged object, handlers are not notified. If the buffer of a bounded handler is full, the
+informer pops no deltas and reads no events until there is room.
+
 Source: client-go tools/cache/shared_informer.go, controller.go (``NewIndexerInformer``).
 """
 

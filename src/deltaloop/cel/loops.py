@@ -1,5 +1,9 @@
 """Macros with variables as Python loops over the elements of a list or the keys of a map.
 
+``all`` and ``exists`` discard an error if a different element decides the result. The other loops also continue after
+an error, like in cel-go: an error of a condition replaces an earlier error, an error of a collected value does not. A
+collecting loop first runs without error handling, and runs again in careful mode after an error, with its nested loops.
+
 Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bindings.go, ext/lists.go.
 """
 

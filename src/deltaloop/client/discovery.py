@@ -3,6 +3,10 @@
 It is repeated when a name is unknown: three times in a row, then once every five seconds. A 404 about a path also
 repeats it, because a CRD may have lost a version, or have been recreated with another plural or scope.
 
+If a server returns the legacy form, the resources of each group version are requested separately, also for stale
+versions. A group that fails does not affect other groups: it is named in a warning and in errors about unknown names,
+and its previously known resources are kept.
+
 Source: client-go discovery/discovery_client.go, discovery/aggregated_discovery.go; restmapper (``deferredDiscovery``).
 """
 
@@ -41,7 +45,13 @@ _LEGACY: Final = "application/json"
 
 @final
 class BoundKind:
-    """Resolved kind, which verbs look up by the identity of the object that names it."""
+    """Resolved kind, which verbs look up by the identity of the object that names it.
+
+    Attributes:
+        given: Kind or name that the caller passed. The reference keeps its ``id`` from being reused.
+        untyped: Same kind without a class, so that objects are returned as ``Resource``.
+        decode: Function that converts a ``Resource`` to the result of a verb, or None if no conversion is needed.
+    """
 
     __slots__ = ("decode", "given", "namespaced", "text", "type", "untyped")
 
@@ -115,7 +125,10 @@ class Discovery:
         return known in self._moved.values()
 
     async def moved(self, known: ResourceType[T], *, timeout: float | None = None) -> ResourceType[T] | None:
-        """Find a resource again after a 404 for its path; return None if it is unchanged or no longer served."""
+        """Find a resource again after a 404 for its path; return None if it is unchanged or no longer served.
+
+        Raises UnknownResourceError if it was found by a name that no longer exists.
+        """
         before, name = self._found.get(known, (None, ""))
         by_name = before is known
         if not by_name and "." not in known.group:

@@ -1,5 +1,7 @@
 """Limits for the depth and the number of containers in decoded input.
 
+The real server accepts 10 000 levels, but Python only about 1 000 nested calls, of which a walk needs five per level.
+
 Source: sigs.k8s.io/json and go.yaml.in/yaml (their limits).
 """
 

@@ -1,5 +1,9 @@
 """Parse and write quantities like Go: ``0.5`` becomes ``500m``, ``1024Mi`` becomes ``1Gi``, ``1e3`` stays ``1e3``.
 
+The canonical form keeps the format (powers of 1024, of 1000, or an exponent) and uses the largest suffix without a
+fraction. Amounts are rounded away from zero to billionths, and amounts of resources (``limits``, ``capacity``) to
+thousandths.
+
 Source: apimachinery pkg/api/resource/quantity.go, ``ParseQuantity`` and ``CanonicalizeBytes``.
 """
 
@@ -37,7 +41,12 @@ class MalformedQuantityError(ValueError):
 
 
 class ParsedQuantity(msgspec.Struct, frozen=True):
-    """Parsed quantity in billionths."""
+    """Parsed quantity in billionths.
+
+    Attributes:
+        scale: Smallest power of ten in the text.
+        units: Amount in units of ``scale``, if Go stores it as a 64-bit integer.
+    """
 
     nanos: int
     format: QuantityFormat

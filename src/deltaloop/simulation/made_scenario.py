@@ -17,6 +17,9 @@ from deltaloop.testing.harness import Harness
 def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[str, object]]) -> Scenario:
     """Return a scenario that creates samples, changes them field by field, deletes them, and creates them again.
 
+    Samples that a finalizer keeps are not created again. The programs settle after each step. Changes that the server
+    rejects are skipped.
+
     Raises:
         InvalidArgumentError: If there is no CRD, or no object can be generated for a CRD. The scenario raises it if the
             server rejects a generated object because of a rule.

@@ -1,5 +1,9 @@
 """Exponential backoff with jitter.
 
+A delay is ``d + random * jitter * d``, where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It restarts
+after ``reset_after`` seconds without a call. client-go 0.36 measures this time from the last reset
+(docs/reference/differences.md).
+
 Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.go for the numbers of reflectors.
 """
 
