@@ -1,8 +1,5 @@
 """Write the server's defaults into objects of built-in kinds, and prune unknown fields of custom resources.
 
-Each struct first gets its defaults, then the zero values that Go always writes. Last, zero values that Go omits are
-removed and quantities are made canonical.
-
 Source: the defaulting functions of Kubernetes pkg/apis; encoding/json; sigs.k8s.io/json, strict decoding;
 apiextensions-apiserver pkg/apiserver/schema/pruning.
 """

@@ -1,8 +1,5 @@
 """Serve webhooks over HTTPS, on every replica, whether or not it leads.
 
-Functions run on the event loop, one after another. Large reviews are decoded in a thread, and conversions take turns of
-a few milliseconds (``turns.py``).
-
 Source: controller-runtime pkg/webhook/server.go, pkg/webhook/admission/http.go.
 """
 
