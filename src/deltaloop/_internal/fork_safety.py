@@ -48,7 +48,10 @@ _locks: Final[weakref.WeakKeyDictionary[_Lock, tuple[weakref.ref[object], str] |
 
 
 def fork_safe(lock: L, in_child: Callable[[bool], object] | None = None) -> L:
-    """Register and return a lock of ``threading``, so that a forked process finds it unlocked."""
+    """Register and return a lock of ``threading``, so that a forked process finds it unlocked.
+
+    ``in_child`` is called with True if another thread held the lock; deltaloop keeps a weak reference to its object.
+    """
     known: _Lock = lock  # type: ignore[assignment]  # all locks of threading have _at_fork_reinit
     if in_child is None:
         _locks[known] = None

@@ -1,5 +1,9 @@
 """Compute the status of any object by the rules of kstatus: current, in progress, failed or terminating.
 
+The rules apply in this order: a pending deletion, a status for an older generation, the conditions ``Reconciling`` and
+``Stalled``, the rule of a built-in kind, and the condition ``Ready``. An object without any of these is current. Unlike
+upstream, a condition about an older generation is ignored, and an unknown Pod phase is an unknown status.
+
 Source: sigs.k8s.io/cli-utils pkg/kstatus/status (``generic.go``, ``core.go``), pkg/kstatus/polling/aggregator.
 """
 

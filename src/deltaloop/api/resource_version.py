@@ -1,4 +1,7 @@
-"""Compare resource versions."""
+"""Compare resource versions.
+
+Since Kubernetes 1.35, they are decimal numbers of at most 128 bits, without sign and leading zeros (KEP-5504).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Asyncio driver of an election."""
+"""Asyncio driver of an election.
+
+It does not know terms, so it can also run on a separate event loop (renewal_thread.py).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ _log: Final = logging.getLogger("deltaloop.leaderelection")
 
 
 class Candidate(Protocol):
-    """Interface of the candidate that an elector and its terms use."""
+    """Interface of the candidate that an elector and its terms use.
+
+    Call ``open`` first and ``close`` last, and run only one of ``contend``, ``renew`` and ``give_up`` at a time.
+    """
 
     @property
     def election(self) -> Election:

@@ -78,7 +78,18 @@ class RenewalThread:
         on_slow_path: Callable[[], object],
         name: str,
     ) -> None:
-        """Create the candidate without starting the thread."""
+        """Create the candidate without starting the thread.
+
+        Args:
+            election: State of the election. Only the thread changes it.
+            move: Function that returns the lock for the thread's loop, with separate connections.
+            make: Factory of the candidacy, called on the thread's event loop.
+            clock: Clock in seconds that runs during suspend.
+            on_new_leader: Function called on the work's event loop with the identity of each new leader.
+            on_slow_path: Function called on the work's event loop for each slow path
+                (``leader_election_slowpath_total``).
+            name: Name of the elector, for the thread and the log.
+        """
         self.election = election
         self._move = move
         self._make = make

@@ -1,4 +1,7 @@
-"""Term of leadership as an async context manager that cancels its body when the lease is lost."""
+"""Term of leadership as an async context manager that cancels its body when the lease is lost.
+
+It works like ``asyncio.timeout``.
+"""
 
 from __future__ import annotations
 

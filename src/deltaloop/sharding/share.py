@@ -32,10 +32,23 @@ class Share:
     """Keys of one member.
 
     Use it on the event loop of the member, except ``owns`` and ``covers``.
+
+    Attributes:
+        by: Hashed part of a key.
+        member: Identity of the member.
+        held: Hashes for which the caches are complete.
+        owned: Hashes of the keys that the member may reconcile.
     """
 
     def __init__(self, by: ShardKey, *, member: str, settling: float, clock: Callable[[], float]) -> None:
-        """Create an empty share."""
+        """Create an empty share.
+
+        Args:
+            by: Hashed part of a key.
+            member: Identity of the member, for errors.
+            settling: Longest time in seconds between the start of a request and its arrival.
+            clock: Monotonic clock in seconds.
+        """
         self.by: ShardKey = by
         self.member = member
         self.held: KeyRanges = KeyRanges()
@@ -109,7 +122,11 @@ class KeyGuard:
         self._key = key
 
     def began(self, action: str) -> None:
-        """Check that a write is allowed."""
+        """Check that a write is allowed.
+
+        Raises:
+            RangeNotOwnedError: If the member does not own the range of the key.
+        """
         self._share.began(self._key, action)
 
     def ended(self, *, unknown: bool) -> None:

@@ -113,7 +113,11 @@ class Popped(NamedTuple, Generic[V]):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """Objects of a list that exist but cannot be decoded. Their known states are kept."""
+    """Objects of a list that exist but cannot be decoded. Their known states are kept.
+
+    Attributes:
+        is_any: Whether a key is unreadable, so that it may be any object missing from the list.
+    """
 
     keys: frozenset[str] = frozenset()
     is_any: bool = False
@@ -261,7 +265,10 @@ class DeltaQueue(Generic[V]):
                 self._version = version
 
     def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
-        """Queue a complete list, and delete known objects that are not in it."""
+        """Queue a complete list, and delete known objects that are not in it.
+
+        After an error the queue does not change.
+        """
         listed = [(key, self._transformed(key, obj)) for key, obj in [(self.key_of(obj), obj) for obj in objects]]
         keys = {key for key, _ in listed}
         for key, obj in listed:

@@ -41,7 +41,13 @@ class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
 
 @final
 class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """A changed object, or a repeated delivery (``old is new``: a resync)."""
+    """A changed object, or a repeated delivery (``old is new``: a resync).
+
+    Attributes:
+        is_unchanged: Whether a relist returned the known state (same uid and resource version). Handlers are not
+            called.
+        is_in_initial_list: Whether it contains an item of the initial list that was merged with a later change.
+    """
 
     old: V
     new: V

@@ -186,7 +186,10 @@ class InOrderQueue(Generic[V]):
         return True
 
     def pop(self, limit: int = BATCH_SIZE) -> Batch[V] | None:
-        """Pop the first entries, or return None, or raise FifoClosedError."""
+        """Pop the first entries, or return None, or raise FifoClosedError.
+
+        Call ``processed`` or ``put_back`` afterwards.
+        """
         if not self.entries:
             if self._closed:
                 raise FifoClosedError("the queue is closed and empty")

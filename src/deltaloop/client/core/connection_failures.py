@@ -120,7 +120,13 @@ class Reuse:
 
 @final
 class AfterBreak(msgspec.Struct, frozen=True):
-    """Reaction to a failed attempt. Without any of these flags, the error is raised."""
+    """Reaction to a failed attempt. Without any of these flags, the error is raised.
+
+    Attributes:
+        again: Repeat the request at once.
+        reload: Check the certificate files, and repeat the request if they have changed.
+        suspect: Check the certificate files before the next request, unless this request is repeated.
+    """
 
     again: bool = False
     reload: bool = False

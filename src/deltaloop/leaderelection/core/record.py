@@ -88,7 +88,11 @@ def record_from_lease(lease: Mapping[str, Any]) -> tuple[LeaderElectionRecord, t
 def record_from_fields(
     fields: Mapping[str, object], *, transitions: str
 ) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Read a record leniently, and return it with the names of unreadable fields."""
+    """Read a record leniently, and return it with the names of unreadable fields.
+
+    No content of a record may keep all candidates out: an unreadable holder keeps the lock as long as the record
+    changes, and an unreadable duration is 0, so each candidate uses its own setting.
+    """
     unreadable: list[str] = []
 
     def text(field: str, instead: str) -> str:

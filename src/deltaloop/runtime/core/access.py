@@ -79,7 +79,10 @@ class Permission(_Permitted, frozen=True, kw_only=True):
 
 @final
 class AccessRule(msgspec.Struct, frozen=True, order=True):
-    """One verb on one resource (plural, with ``/subresource`` if there is one)."""
+    """One verb on one resource (plural, with ``/subresource`` if there is one).
+
+    An empty ``namespace`` means all or a cluster-scoped kind, and an empty ``name`` all objects.
+    """
 
     group: str
     resource: str
@@ -119,7 +122,10 @@ def rules_for(
 def rules_of_access(
     access: Permission, *, kind: ResourceType[Any] | None = None, namespace: str | None = None
 ) -> list[AccessRule]:
-    """Return the rules of a permission, by default in ``namespace`` (None means all)."""
+    """Return the rules of a permission, by default in ``namespace`` (None means all).
+
+    Raises UnknownResourceError if the kind is not built in and ``kind`` is missing.
+    """
     known = kind if kind is not None else parse_resource_type(access.resource)
     place = access.namespace or namespace
     return rules_for(known, access.verbs, namespace=place, subresource=access.subresource, names=access.names)
@@ -132,7 +138,11 @@ def implied_rules(
     writes: Iterable[tuple[ResourceType[Any], Permission]],
     namespace: str | None,
 ) -> list[AccessRule]:
-    """Return additional rules that declared writes may require, for roles but not for the preflight."""
+    """Return additional rules that declared writes may require, for roles but not for the preflight.
+
+    A controller writes the status of its own kind. With the admission plugin ``OwnerReferencesPermissionEnforcement``,
+    owner references that block deletion require ``update`` on the owner's ``finalizers``.
+    """
     writes = tuple(writes)
     # Compare names, because a kind with its own class is the same kind.
     written = {str(kind) for kind, access in writes if not access.subresource and {*access.verbs} & {*_STORING}}
@@ -198,7 +208,10 @@ def _rank(verb: str) -> tuple[int, str]:
 
 
 def roles(rules: Iterable[AccessRule], *, name: str, namespace: str | None = None) -> list[dict[str, Any]]:
-    """Return roles that grant the rules: a ClusterRole for cluster-wide rules and one Role per namespace."""
+    """Return roles that grant the rules: a ClusterRole for cluster-wide rules and one Role per namespace.
+
+    Rules for single objects are omitted if a rule for all objects exists. The order is deterministic.
+    """
     places: dict[str, dict[tuple[str, str, str], set[str]]] = {}
     for rule in rules:
         place = rule.namespace or (namespace or "" if rule.namespaced else "")

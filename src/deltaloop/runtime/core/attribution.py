@@ -42,7 +42,10 @@ class Attribution:
     def wrote(
         self, uid: str, version: str, controller: str, number: int, key: str = "", base: str | None = None
     ) -> None:
-        """Record that a reconcile of a controller produced a version of an object."""
+        """Record that a reconcile of a controller produced a version of an object.
+
+        ``base`` is the version before the write: empty for a new object, None if unknown.
+        """
         if not uid:
             return
         self._writers[uid, version] = _Write(controller, number, key, None if base == version else base)

@@ -181,7 +181,10 @@ class ControllerSeen(_State, frozen=True):
 
 @final
 class CacheSeen(_State, frozen=True):
-    """State of one cache, with ages in seconds."""
+    """State of one cache, with ages in seconds.
+
+    ``refused`` means that the server denies access or does not know the kind, and ``bookmarks`` that it sends them.
+    """
 
     name: str
     synced: bool

@@ -111,7 +111,10 @@ class KnownChildren:
     """Latest results of applies and comparisons, by UID of the child."""
 
     def __init__(self, limit: int = _LIMIT) -> None:
-        """Create an empty record."""
+        """Create an empty record.
+
+        A forgotten child is compared again, and applied again if the server keeps other values.
+        """
         self._limit = limit
         self._known: OrderedDict[str, Known] = OrderedDict()
 

@@ -118,7 +118,11 @@ class History:
         return tuple(sorted((run for runs in self._keys.values() for run in runs), key=lambda run: run.ended_at))
 
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:
-        """Return an object's own reconciles, and those that it triggered or that wrote it, latest first."""
+        """Return an object's own reconciles, and those that it triggered or that wrote it, latest first.
+
+        ``kind`` is the name of a controller, or a kind such as ``Foo``, ``deployment`` or ``apps/v1/Deployment``, or
+        empty for any. ``keys`` has ``namespace/name`` or the name, or both if the scope is unknown.
+        """
         wanted = kind.lower()
         found = [run for runs in self._keys.values() for run in runs if _concerns(run, wanted, keys)]
         found.sort(key=lambda run: run.ended_at, reverse=True)

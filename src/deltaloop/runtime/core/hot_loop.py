@@ -98,7 +98,12 @@ class Cause(Enum):
 
 @final
 class HotLoop(msgspec.Struct, frozen=True, kw_only=True):
-    """A key has become hot."""
+    """A key has become hot.
+
+    ``kind`` and ``object_key`` name the object that the reconciles keep changing. ``changes`` are redacted. ``other``
+    is the other writer, if known. The strikes happened within ``seconds``. The key is reconciled every ``interval``
+    seconds from now on.
+    """
 
     key: str
     cause: Cause
@@ -113,7 +118,10 @@ class HotLoop(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Cooled(msgspec.Struct, frozen=True, kw_only=True):
-    """A key has become hot; ``kind`` and ``object_key`` name the object that its reconciles keep changing."""
+    """A key has become hot; ``kind`` and ``object_key`` name the object that its reconciles keep changing.
+
+    ``other`` is the other writer, if known. The key is reconciled every ``interval`` seconds from now on.
+    """
 
     key: str
     cause: Cause
@@ -306,7 +314,10 @@ class HotLoops:
         return known.hot.fact
 
     def _contested(self, last: _Written, write: OwnWrite, *, own: bool, now: float) -> tuple[PathParts, ...]:
-        """Return the fields that another writer changed after the last write, and this write changed again."""
+        """Return the fields that another writer changed after the last write, and this write changed again.
+
+        A single write after another writer's change is only stored, and compared if a second one follows.
+        """
         if write.before is None:
             # This key created the object earlier and another program deleted it, for example the garbage collector.
             again = write.verb == "create" == last.verb and last.uid != write.uid and write.subject[1] == write.key
@@ -337,7 +348,10 @@ def _other(
     *,
     seen: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Return the other writer: another controller of this program, or the field manager that owns the fields."""
+    """Return the other writer: another controller of this program, or the field manager that owns the fields.
+
+    Without ``seen`` and ``managedFields``, only responses to own writes remain, and the result may be empty.
+    """
     for trigger in reversed(triggers):
         of_object = trigger.reference is not None and trigger.reference.uid == write.uid
         if of_object and trigger.origin and not trigger.origin.startswith("self,"):

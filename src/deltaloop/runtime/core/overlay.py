@@ -76,7 +76,10 @@ class UnknownWrite(msgspec.Struct, frozen=True, gc=False):
 
 @final
 class Overlay:
-    """Own writes of one program to the objects of one cache."""
+    """Own writes of one program to the objects of one cache.
+
+    ``reached`` is the version that the cache has reached, and ``now`` is in monotonic seconds.
+    """
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}

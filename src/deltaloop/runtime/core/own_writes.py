@@ -32,7 +32,10 @@ _decode_status: Final = msgspec.json.Decoder(_WithStatus).decode
 
 
 class OwnWrite(msgspec.Struct, gc=False):
-    """A successful write; ``version`` is empty if the object is gone."""
+    """A successful write; ``version`` is empty if the object is gone.
+
+    ``before`` is None if unknown, ``after`` if the object is gone. Both are ``forgotten`` to save memory.
+    """
 
     verb: str
     kind: str

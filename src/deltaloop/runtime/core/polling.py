@@ -19,7 +19,10 @@ class Polled:
         self._found: dict[str, object] = {}
 
     def changes(self, answer: object) -> list[tuple[str, str]]:
-        """Store a result, and return the keys that differ from the last one as ``new``, ``changed`` or ``gone``."""
+        """Store a result, and return the keys that differ from the last one as ``new``, ``changed`` or ``gone``.
+
+        Raises InvalidArgumentError if it is not a mapping, and InvalidKeyError if a string in it is not a key.
+        """
         found = dict(_items(answer))
         changes = [
             (key, "new" if key not in self._found else "changed")

@@ -94,7 +94,10 @@ def own_key(obj: Resource) -> Mapped:
 
 
 def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
-    """Return a mapper from an object to the keys of its owners of one group and kind, in any version."""
+    """Return a mapper from an object to the keys of its owners of one group and kind, in any version.
+
+    Source: controller-runtime pkg/handler/enqueue_owner.go.
+    """
     kind = ResourceType.of(owner) if isinstance(owner, type) else owner
     version, group, name, namespaced = kind.api_version, kind.group, kind.kind, kind.namespaced
 
@@ -122,7 +125,11 @@ def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) ->
 def requests_for(
     mapper: Mapper, source: str, verb: str, old: Resource | None, new: Resource | None, now: float
 ) -> tuple[Iterable[str], Trigger]:
-    """Return the distinct keys that a change affects, and their common trigger."""
+    """Return the distinct keys that a change affects, and their common trigger.
+
+    ``old`` is None for new objects, and ``new`` for deleted objects. ``now`` is in monotonic seconds. Raises
+    InvalidRequestsError if the mapper returns an invalid value.
+    """
     subject = old if new is None else new
     assert subject is not None
     before, after = "" if old is None else old.resource_version, "" if new is None else new.resource_version

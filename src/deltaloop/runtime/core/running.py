@@ -34,7 +34,11 @@ class StopReason(Enum):
 
 
 class Running(msgspec.Struct, eq=False):
-    """One running reconcile, which a driver can extend."""
+    """One running reconcile, which a driver can extend.
+
+    Numbers start at 1 for each controller. ``reason`` is None before it is told to stop, and ``warn_at``, the time of
+    the next warning that it does not stop.
+    """
 
     key: str
     number: int

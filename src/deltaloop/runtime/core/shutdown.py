@@ -98,7 +98,10 @@ class Shutdown:
         duplicate_signal_window: float = REPEAT_WINDOW,
         grace: float = 0.0,
     ) -> None:
-        """Start in the running phase; times are in seconds, and ``timeout`` limits the others."""
+        """Start in the running phase; times are in seconds, and ``timeout`` limits the others.
+
+        If ``duplicate_signal_window`` is 0, each stop counts.
+        """
         self._grace = min(grace, timeout)
         self._drain_timeout = min(drain_timeout, timeout)
         self._timeout = timeout

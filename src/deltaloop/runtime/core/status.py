@@ -189,7 +189,11 @@ class StatusChange:
         return self._generation < max(said, default=0) <= generation
 
     def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
-        """Return the status part of a merge patch; None if nothing changes."""
+        """Return the status part of a merge patch; None if nothing changes.
+
+        ``now`` is the time for conditions whose status changes. ``observing`` means that ``status.observedGeneration``
+        belongs to this controller.
+        """
         wanted = dict(self._fields)
         if self.conditions:
             conditions = self._merged_conditions(items(present.get(_CONDITIONS)), now)
@@ -234,7 +238,10 @@ def _merged(present: Fields, wanted: Fields, now: str) -> Fields:
 
 
 def describe_error(error: Exception) -> tuple[str, str]:
-    """Return reason and message of a condition for an error: its type, and its redacted and shortened text."""
+    """Return reason and message of a condition for an error: its type, and its redacted and shortened text.
+
+    For groups, the message contains all errors.
+    """
     from deltaloop.api.conditions import is_reason
 
     errors = _leaves(error)

@@ -45,7 +45,10 @@ class RecentEvents:
 def timeline(
     kind: str, key: str, reconciles: Iterable[Reconciled], events: Iterable[SeenEvent], *, now: float
 ) -> list[dict[str, Any]]:
-    """Return the entries of a timeline, latest first, with ``entry`` and ``secondsAgo``."""
+    """Return the entries of a timeline, latest first, with ``entry`` and ``secondsAgo``.
+
+    ``entry`` is ``reconcile``, ``version`` or ``event``.
+    """
     entries: list[dict[str, Any]] = []
     versions: dict[str, dict[str, Any]] = {}
     for run in reconciles:

@@ -23,7 +23,11 @@ def number_of(key: str, by: ShardKey) -> int:
 
 @final
 class KeyRanges:
-    """Set of hashes, which adjacent ranges extend without a gap."""
+    """Set of hashes, which adjacent ranges extend without a gap.
+
+    Attributes:
+        bounds: Ranges in ascending order, from the first hash to the hash after the last.
+    """
 
     __slots__ = ("_flat", "bounds")
 

@@ -24,7 +24,13 @@ from deltaloop.sharding.core.shard_map import ShardMap, ShardRange
 
 @final
 class Member:
-    """View of one member. It is not thread-safe."""
+    """View of one member. It is not thread-safe.
+
+    Attributes:
+        uid: Uid of the member's Lease. Empty before the first renewal and after the membership ended.
+        version: Resource version of the newest map that the member has seen, or empty.
+        map: This map.
+    """
 
     def __init__(self) -> None:
         self.uid: str = ""

@@ -16,7 +16,15 @@ import msgspec
 
 
 class MemberLease(msgspec.Struct, frozen=True):
-    """Lease of a member."""
+    """Lease of a member.
+
+    Attributes:
+        name: Name of the Lease.
+        uid: Uid of the Lease, which names the member in the map.
+        version: Resource version. Each new version is a renewal.
+        duration: Lease duration in seconds.
+        leaving: True if the member wants to give away its ranges.
+    """
 
     name: str
     uid: str

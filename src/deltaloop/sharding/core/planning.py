@@ -32,7 +32,12 @@ Load = Sequence[tuple[int, float]]
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True):
-    """Load of one member, with hashes as hexadecimal text, because JSON numbers are too small."""
+    """Load of one member, with hashes as hexadecimal text, because JSON numbers are too small.
+
+    Attributes:
+        ranges: Ranges in which the caches of the member are complete.
+        points: Hashes and their load.
+    """
 
     ranges: list[tuple[str, str]]
     points: list[tuple[str, float]]
@@ -62,7 +67,10 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
 
 
 def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> tuple[list[tuple[int, float]], bool]:
-    """Return the load of all ranges, and whether the reports of members cover all ranges."""
+    """Return the load of all ranges, and whether the reports of members cover all ranges.
+
+    The report of an earlier owner of a range applies until the owner has reported.
+    """
     known = {uid: (report.held, report.load) for uid, report in reports.items()}
     found: list[tuple[int, float]] = []
     covered = True
@@ -104,7 +112,11 @@ def plan(
     *,
     moves: bool = True,
 ) -> ShardMap | None:
-    """Return the next map, or None without a change."""
+    """Return the next map, or None without a change.
+
+    ``members`` are alive, and ``dead`` are former owners. Each call is one step: dead owners, then cuts, then moves.
+    Without ``moves``, only ranges of dead and leaving members change.
+    """
     staying = sorted(each.uid for each in members if not each.leaving)
     if not staying:
         return None

@@ -26,7 +26,16 @@ class InvalidShardMapError(DeltaloopError):
 
 
 class ShardRange(msgspec.Struct, frozen=True, array_like=True):
-    """Part of the hash space with its owner."""
+    """Part of the hash space with its owner.
+
+    Attributes:
+        start: Lowest hash.
+        end: Hash after the highest.
+        epoch: Number of earlier owners.
+        owner: Uid of the owner's Lease, or empty.
+        successor: Uid of the Lease of the next owner during a hand-over, or empty.
+        ready: True if the caches of the successor are complete. The owner then stops its work in the range.
+    """
 
     start: int
     end: int
@@ -70,7 +79,11 @@ class ShardMap(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, text: str) -> ShardMap:
-        """Decode the stored form."""
+        """Decode the stored form.
+
+        Raises:
+            InvalidShardMapError: If the text is not a map, or the ranges do not cover the hash space once.
+        """
         try:
             rows = msgspec.json.decode(text, type=_Text).ranges
             starts = [int(row[0], 16) for row in rows]

@@ -22,7 +22,13 @@ SPARE: Final = 64
 
 @final
 class WaitingItem(msgspec.Struct, Generic[K], eq=False):
-    """A delayed item."""
+    """A delayed item.
+
+    Attributes:
+        due_at: Due time in seconds on the queue's clock.
+        order: Order of equal due times; 0 after the removal from the heap.
+        paid: Whether the delay comes from a rate limiter, which may get its token back.
+    """
 
     item: K
     due_at: float

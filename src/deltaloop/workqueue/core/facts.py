@@ -109,7 +109,13 @@ class RunOutcome(Enum):
 
 @final
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """End of a run."""
+    """End of a run.
+
+    Attributes:
+        delay: Seconds until the next run, if known.
+        error: Ordinary exception of the body, or None.
+        limiter_error: Exception of a broken rate limiter, or None. The item then waits for a fixed time.
+    """
 
     fate: RunOutcome
     delay: float = 0.0

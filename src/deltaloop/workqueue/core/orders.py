@@ -99,7 +99,16 @@ class Patience:
     __slots__ = ("_priorities", "_seconds")
 
     def __init__(self, seconds: Mapping[int, float]) -> None:
-        """Create a mapping from priorities to seconds."""
+        """Create a mapping from priorities to seconds.
+
+        Args:
+            seconds: Seconds by priority, at least one. An unlisted priority has the value of the next lower priority,
+                or of the lowest.
+
+        Raises:
+            InvalidArgumentError: If the mapping is empty, a value is negative or not finite, or a higher priority has
+                a larger value than a lower priority.
+        """
         if not seconds:
             problem = "must have at least one priority, for example {0: 0.0, -100: 30.0}."
             raise InvalidArgumentError(problem, argument="QueueOptions.priority_aging")

@@ -47,7 +47,12 @@ K = TypeVar("K", bound=Hashable)
 
 @final
 class Run(msgspec.Struct, Generic[K], eq=False, gc=False):
-    """One run of an item, from ``get`` to ``done``."""
+    """One run of an item, from ``get`` to ``done``.
+
+    Attributes:
+        handed_on: Whether the failure was counted and the triggers were passed to a later run.
+        again: Whether the item was queued again at the end of the run, because it was added meanwhile.
+    """
 
     item: K
     triggers: TriggerLog

@@ -73,7 +73,11 @@ class RateLimitingCore(DelayingCore[K]):
         trigger: object | None = None,
         priority: int | None = None,
     ) -> AddOutcome:
-        """Add an item after the limiter's delay, or park it if it failed permanently."""
+        """Add an item after the limiter's delay, or park it if it failed permanently.
+
+        ``error`` is the error of the last run, ``trigger`` the cause of other adds. If the limiter raises, the queue
+        does not change.
+        """
         run = self._processing.get(item)
         retried = run if error is not None or trigger is None else None
         if retried is None and priority is None:

@@ -19,7 +19,13 @@ MergeTriggers: TypeAlias = Callable[[tuple[object, ...], object], Sequence[objec
 
 @final
 class TriggerLog(msgspec.Struct, eq=False, gc=False):
-    """Triggers of one item, oldest first, and its priority."""
+    """Triggers of one item, oldest first, and its priority.
+
+    Attributes:
+        bound: Largest number of stored triggers. With 0, triggers are only counted.
+        since: Time at which the item began to need this run. The queue core sets it.
+        dropped: Number of triggers that were not stored.
+    """
 
     bound: int = DEFAULT_MAX_TRIGGERS
     stated_priority: int | None = None

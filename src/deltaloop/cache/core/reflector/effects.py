@@ -26,7 +26,10 @@ class OpenWatch(msgspec.Struct, frozen=True):
 
 
 class OpenWatchList(msgspec.Struct, frozen=True):
-    """Open a watch that begins with the complete state; feed ``watch_list_opened`` or ``watch_list_failed``."""
+    """Open a watch that begins with the complete state; feed ``watch_list_opened`` or ``watch_list_failed``.
+
+    Then feed ``initial_event`` until it returns ``CompleteList``, and continue as for a watch, until ``give_up_at``.
+    """
 
     options: ListOptions
 
@@ -41,7 +44,12 @@ Effect: TypeAlias = ListPage | OpenWatchList | OpenWatch | Probe | Wait
 
 
 class CompleteList(msgspec.Struct, frozen=True):
-    """A complete list, which replaces the content of the store."""
+    """A complete list, which replaces the content of the store.
+
+    Attributes:
+        skipped: Number of omitted objects, which are unreadable or have no name.
+        unread: Unreadable objects. They exist and must not be treated as deleted.
+    """
 
     items: tuple[Resource, ...]
     resource_version: str

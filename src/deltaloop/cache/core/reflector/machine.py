@@ -401,7 +401,10 @@ class ReflectorMachine:
         return Verdict.BOOKMARK if event_type is _BOOKMARK else _APPLY
 
     def watch_events(self, events: Sequence[WatchEvent], now: float) -> int:
-        """Process the leading changes of a batch, and return how many events to apply."""
+        """Process the leading changes of a batch, and return how many events to apply.
+
+        The next goes to ``watch_event``.
+        """
         if self.phase is not _STREAMING:
             self._expect("watch_events")
         if self._initial_events_first:
