@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -120,6 +122,18 @@ def test_changed_label_names_changed_objects_and_restarts(taken: Taken) -> None:
     assert "Shop default/a" in plan.changes[0].cause
     assert plan.exit_code == 2
     assert {each.kind for each in plan.changes if not each.controller} == {"apps/v1/ReplicaSet", "v1/Pod"}
+
+
+def test_fixture_plans_a_module_and_fails_the_test_with_the_plan(
+    taken: Taken, deltaloop_plan: Callable[[ModuleType, str], Coroutine[Any, Any, Plan]]
+) -> None:
+    snapshot = os.path.relpath(taken.file, Path(__file__).parent)
+    plan = run_virtual(deltaloop_plan(running, snapshot))
+    assert not plan.changes
+    broken = ModuleType("broken")
+    vars(broken).update(Shop=Shop, reconcile=shops(lambda shop: [{"kind": shop.metadata.name}]))
+    with pytest.raises(pytest.fail.Exception):
+        run_virtual(deltaloop_plan(broken, snapshot))
 
 
 def test_removed_child_is_deleted(taken: Taken) -> None:
