@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
@@ -124,16 +123,18 @@ def test_changed_label_names_changed_objects_and_restarts(taken: Taken) -> None:
     assert {each.kind for each in plan.changes if not each.controller} == {"apps/v1/ReplicaSet", "v1/Pod"}
 
 
-def test_fixture_plans_a_module_and_fails_the_test_with_the_plan(
+def test_fixture_reads_a_snapshot_next_to_the_test_and_fails_with_the_plan(
     taken: Taken, deltaloop_plan: Callable[[ModuleType, str], Coroutine[Any, Any, Plan]]
 ) -> None:
-    snapshot = os.path.relpath(taken.file, Path(__file__).parent)
-    plan = run_virtual(deltaloop_plan(running, snapshot))
+    plan = run_virtual(deltaloop_plan(running, str(taken.file)))
     assert not plan.changes
+    with pytest.raises(PlanError) as missing:
+        run_virtual(deltaloop_plan(running, "missing.jsonl"))
+    assert missing.value.place == str(Path(__file__).parent / "missing.jsonl")
     broken = ModuleType("broken")
     vars(broken).update(Shop=Shop, reconcile=shops(lambda shop: [{"kind": shop.metadata.name}]))
     with pytest.raises(pytest.fail.Exception):
-        run_virtual(deltaloop_plan(broken, snapshot))
+        run_virtual(deltaloop_plan(broken, str(taken.file)))
 
 
 def test_removed_child_is_deleted(taken: Taken) -> None:
