@@ -91,6 +91,26 @@ def test_members_have_even_shares_while_they_join_one_by_one(sizes: int) -> None
         assert shares(shard_map, load)[1] < 1.1
 
 
+def test_ranges_stay_even_over_single_joins_and_leaves_without_repeated_moves() -> None:
+    load = load_of([f"tenant-{place:03}" for place in range(1000)])
+    shard_map = settled(ShardMap.of_equal_ranges(8), members(1), load)
+    before = 1
+    for number in [2, 3, 4, 5, 6, 7, 8, 7, 6, 5, 4, 3, 2]:
+        alive = members(max(number, before))
+        alive = [
+            each if place < number else MemberLease(each.name, each.uid, "1", 15.0, leaving=True)
+            for place, each in enumerate(alive)
+        ]
+        after = settled(shard_map, alive, load)
+        moved = sum(after.find(point).owner != shard_map.find(point).owner for point, _ in load)
+        assert moved < 1.3 * 1000 / max(number, before)
+        assert plan(after, members(number), frozenset(), load) is None
+        largest_range, largest_member = shares(after, load)
+        assert largest_range <= 1.3
+        assert largest_member < 1.1
+        shard_map, before = after, number
+
+
 def test_the_report_of_the_owner_counts_and_otherwise_that_of_an_earlier_owner() -> None:
     half = HASH_SPACE // 2
     shard_map = ShardMap((ShardRange(0, half, 1, "u0"), ShardRange(half, HASH_SPACE, 1, "u1")))

@@ -24,6 +24,12 @@ _MOST_RANGES: Final = 1024
 _MOST_MOVES: Final = 4096
 _UNEVEN: Final = 1.1
 """Load of a range divided by the mean above which the range is split."""
+_EVEN: Final = 1.2
+"""Largest range divided by the mean that needs no finer cut."""
+_GAIN: Final = 0.1
+"""Decrease of the largest range divided by the mean that justifies new cuts."""
+_FINEST: Final = 4
+"""Largest number of ranges, relative to a first plan."""
 _TOLERANCE: Final = 0.1
 """Difference of two members' loads, relative to the mean load of a member, that causes no move."""
 
@@ -168,22 +174,46 @@ def _without_dead(shard_map: ShardMap, staying: Sequence[str], dead: Collection[
 
 
 def _cut(shard_map: ShardMap, members: int, load: Load) -> ShardMap:
-    """Cut the ranges of each owner again at the quantiles of its load, if there are large or too many ranges."""
+    """Cut the ranges of each owner again at the quantiles of its load, if there are large or too many ranges.
+
+    A member can own many short runs of ranges. A finer cut makes ranges of such runs as large as the other ranges.
+    """
     if not load or any(each.successor for each in shard_map.ranges):
         return shard_map
     number = min(_MOST_RANGES, RANGES_PER_MEMBER * 2 ** math.ceil(math.log2(members)))
-    mean = sum(weight for _, weight in load) / min(number, len(load))
+    total = sum(weight for _, weight in load)
+    mean = total / min(number, len(load))
     weights = _weights(shard_map.ranges, load)
-    if not mean or (max(weights) <= _UNEVEN * mean and len(weights) <= _UNEVEN * number):
+    before = _unevenness(weights)
+    large = max(weights) > _UNEVEN * mean
+    if not mean or (not large and before <= _UNEVEN and len(weights) <= _FINEST * number):
         return shard_map
+    best, least = shard_map, math.inf if large or len(weights) > _FINEST * number else before - _GAIN
+    for finer in range(2, 2 * _FINEST + 1):
+        new = _cut_to(shard_map, weights, load, _UNEVEN * mean * 2 / finer)
+        found = _unevenness(_weights(new.ranges, load))
+        if found < least and len(new.ranges) <= _MOST_RANGES:
+            best, least = new, found
+        if least <= _EVEN:
+            break
+    return best
+
+
+def _unevenness(weights: Sequence[float]) -> float:
+    """Return the largest weight divided by the mean."""
+    return max(weights) * len(weights) / sum(weights)
+
+
+def _cut_to(shard_map: ShardMap, weights: Sequence[float], load: Load, most: float) -> ShardMap:
+    """Cut each run of ranges of one owner into equal parts with at most a weight."""
     new: list[ShardRange] = []
     place = 0
     for owner, group in groupby(shard_map.ranges, key=lambda each: each.owner):
         neighbors = [*group]
         heights = weights[place : place + len(neighbors)]
         place += len(neighbors)
-        parts = max(1, math.ceil(sum(heights) / (_UNEVEN * mean)))
-        if len(neighbors) <= parts and max(heights) <= _UNEVEN * mean:
+        parts = max(1, math.ceil(sum(heights) / most))
+        if len(neighbors) == parts and max(heights) <= most:
             new += neighbors
         else:
             epoch = max(each.epoch for each in neighbors)
@@ -227,7 +257,15 @@ def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load) -> ShardM
             break
         movable = [place for place, each in enumerate(ranges) if each.owner == most and not each.successor]
         fitting = [place for place in movable if weights[place] < difference]
-        place = min(fitting, key=lambda place: (abs(weights[place] - difference / 2), place), default=-1)
+        place = min(
+            fitting,
+            key=lambda place: (
+                round(abs(weights[place] - difference / 2) / (_TOLERANCE / 4 * mean)),
+                -_joined(ranges, place, least),
+                place,
+            ),
+            default=-1,
+        )
         if place < 0:
             part = _part(ranges, weights, movable, load, difference / 2)
             if part is None:
@@ -237,6 +275,13 @@ def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load) -> ShardM
         burden[most] -= weights[place]
         burden[least] += weights[place]
     return ShardMap(tuple(ranges))
+
+
+def _joined(ranges: Sequence[ShardRange], place: int, target: str) -> int:
+    """Return the number of runs of one owner that a move to the target saves."""
+    beside = [ranges[other] for other in (place - 1, place + 1) if 0 <= other < len(ranges)]
+    holders = [each.successor or each.owner for each in beside]
+    return sum(holder == target for holder in holders) - sum(holder == ranges[place].owner for holder in holders)
 
 
 def _part(
