@@ -33,7 +33,7 @@ def fuzzed(seconds: float, *, record: bool) -> Result:
     """Require that a short run of the fuzzers finds nothing; the record contains the hours of all runs."""
     environment = {**os.environ, "NIGHTLY": "1", "FUZZ_WEBHOOKS": str(int(seconds * 20))}
     seed = str(random.SystemRandom().randrange(2**32))
-    # A server pair evaluates about 100 rules and 4 broken ones in a second.
+    # Both servers evaluate about 100 rules in a second, and reject 4 broken rules.
     amount = ["--evaluations", str(int(seconds * 100)), "--broken", str(int(seconds * 4))]
     fuzzers = {
         "webhooks": ["pytest", "--quiet", "--numprocesses", "0", "tests/webhooks/test_fuzz.py"],

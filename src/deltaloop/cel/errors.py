@@ -106,7 +106,7 @@ def sound(value: Any) -> Any:
 
 
 def first_error(value: object, later: EvaluationError) -> EvaluationError:
-    """Return the error of an operand, or of a later one if the operand has a value. A spent budget goes first."""
+    """Return the error of an operand if it failed, and the later error otherwise. A spent budget precedes both."""
     return value.error if isinstance(value, FailedValue) and not isinstance(later, CostLimitError) else later
 
 
