@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import re
 import resource
 import shutil
@@ -31,9 +32,13 @@ FORGE: Final = ("Branch-Protection", "Code-Review", "Contributors", "Dependency-
 def fuzzed(seconds: float, *, record: bool) -> Result:
     """Require that a short run of the fuzzers finds nothing; the record contains the hours of all runs."""
     environment = {**os.environ, "NIGHTLY": "1", "FUZZ_WEBHOOKS": str(int(seconds * 20))}
+    seed = str(random.SystemRandom().randrange(2**32))
+    # Both servers evaluate about 100 rules in a second, and reject 4 broken rules.
+    amount = ["--evaluations", str(int(seconds * 100)), "--broken", str(int(seconds * 4))]
     fuzzers = {
         "webhooks": ["pytest", "--quiet", "--numprocesses", "0", "tests/webhooks/test_fuzz.py"],
         "apiserver": ["lab.conformance.fuzz", "--seconds", str(seconds)],
+        f"rules, seed {seed}": ["lab.conformance.fuzz.of_rules", "--seed", seed, *amount],
     }
     found: list[str] = []
     for name, words in fuzzers.items():

@@ -8,7 +8,15 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from deltaloop.cel.costs import Cost
-from deltaloop.cel.errors import CostLimitError, EvaluationError, FailedValue, InternalError, no_such_overload
+from deltaloop.cel.errors import (
+    CostLimitError,
+    EvaluationError,
+    FailedValue,
+    InternalError,
+    first_error,
+    no_such_overload,
+    sound,
+)
 from deltaloop.cel.library import Implementation, Overload
 from deltaloop.cel.loops import BUDGET, SPENT, Closure, Frame, charge
 from deltaloop.cel.operators import (
@@ -137,9 +145,9 @@ def priced_call_of_two(
             frame[SPENT] += price((one, other), result)
         except CostLimitError:
             raise
-        except EvaluationError:
+        except EvaluationError as error:
             failed(frame, one, other)
-            raise
+            raise first_error(one, error) from None
         if frame[SPENT] > frame[BUDGET]:
             raise CostLimitError
         return result
@@ -155,7 +163,7 @@ def plain_call(overloads: Sequence[Overload], operands: Sequence[Closure], name:
     if len(operands) == 2:
         return _call_of_two(choose, operands)
     compute = call_by_values(name, overloads)
-    return lambda frame: compute(tuple([operand(frame) for operand in operands]))
+    return lambda frame: compute(tuple([sound(operand(frame)) for operand in operands]))
 
 
 def _call_of_one(choose: Chooser, operand: Closure) -> Closure:
@@ -243,7 +251,11 @@ def _call_of_two(choose: Chooser, operands: Sequence[Closure]) -> Closure:
     known: dict[tuple[type[object], type[object]], Implementation] = {}
 
     def called(frame: Frame) -> Any:
-        one, other = left(frame), right(frame)
+        one = left(frame)
+        try:
+            other = right(frame)
+        except EvaluationError as error:
+            raise first_error(one, error) from None
         kinds = (kind_of(one), kind_of(other))
         implementation = known.get(kinds)
         if implementation is None:
@@ -418,7 +430,11 @@ def comparison(
         return _WITH_CONSTANT[quick](left, constants[right], kind_of(constants[right]), thorough)
 
     def compared(frame: Frame) -> bool:
-        one, other = left(frame), right(frame)
+        one = left(frame)
+        try:
+            other = right(frame)
+        except EvaluationError as error:
+            raise first_error(one, error) from None
         if kind_of(one) is kind_of(other) and kind_of(one) in simple:
             return quick(one, other)
         return thorough(one, other)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from deltaloop.cel.errors import CostLimitError, EvaluationError, FailedValue, no_such_overload
+from deltaloop.cel.errors import CostLimitError, EvaluationError, FailedValue, first_error, no_such_overload, sound
 from deltaloop.cel.loops import SPENT, Closure, Frame, Pending
 from deltaloop.cel.operators import contains, optional_index
 from deltaloop.cel.values import NO_VALUE, OptionalValue, kind_of
@@ -139,7 +139,16 @@ LAZY: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {
 def _binary(implementation: Callable[[Any, Any], Any]) -> Callable[[Sequence[Closure]], Closure]:
     def build(operands: Sequence[Closure]) -> Closure:
         left, right = operands
-        return lambda frame: implementation(left(frame), right(frame))
+
+        def called(frame: Frame) -> Any:
+            one = left(frame)
+            try:
+                other = right(frame)
+            except EvaluationError as error:
+                raise first_error(one, error) from None
+            return implementation(sound(one), sound(other))
+
+        return called
 
     return build
 

@@ -264,14 +264,14 @@ class Compiler:
             closure = self._refunding(closure, later + (not may_miss))
         return closure, may_miss and self._costs is not None
 
-    def _refunding(self, closure: Closure, cost: int) -> Closure:
-        """Return a closure that refunds the cost of skipped work if it fails."""
+    def _refunding(self, closure: Closure, cost: int, *, in_turn: bool = False) -> Closure:
+        """Return a closure that refunds the cost of skipped work if it fails, ``in_turn`` also for a failed value."""
         if closure in self._constants:
             return closure
 
         def refunding(frame: Frame) -> Any:
             try:
-                return closure(frame)
+                return sound(closure(frame)) if in_turn else closure(frame)
             except EvaluationError:
                 frame[SPENT] -= cost
                 raise
@@ -309,6 +309,7 @@ class Compiler:
         cost -= self._attribute_cost(node.arguments[1]) or 0
         self.fixed += cost
         find = optional_index if optional else index
+        is_constant, known = key in self._constants, self._constants.get(key)
 
         def indexed(frame: Frame) -> Any:
             try:
@@ -317,7 +318,7 @@ class Compiler:
                 frame[SPENT] -= cost
                 raise
             try:
-                return find(value, key(frame))
+                return find(value, known if is_constant else sound(key(frame)))
             except EvaluationError:
                 frame[SPENT] -= later
                 raise
@@ -397,7 +398,8 @@ class Compiler:
         operands: list[Closure] = []
         for closure, cost in regions:
             left -= cost
-            operands.append(self._refunding(closure, left) if self._costs is not None and left else closure)
+            refunds = self._costs is not None and left
+            operands.append(self._refunding(closure, left, in_turn=True) if refunds else closure)
         return operands
 
     def _computed(self, name: str, overloads: Sequence[Overload], operands: list[Closure]) -> Closure:

@@ -105,6 +105,11 @@ def sound(value: Any) -> Any:
     return value
 
 
+def first_error(value: object, later: EvaluationError) -> EvaluationError:
+    """Return the error of an operand if it failed, and the later error otherwise. A spent budget precedes both."""
+    return value.error if isinstance(value, FailedValue) and not isinstance(later, CostLimitError) else later
+
+
 def no_such_overload(*values: object, named: str = "") -> EvaluationError:
     for value in values:
         if isinstance(value, FailedValue):
