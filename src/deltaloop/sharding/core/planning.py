@@ -7,7 +7,7 @@ the last characters of a name, so the names ``team-00`` to ``team-99`` are in on
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Final
@@ -24,12 +24,9 @@ _MOST_RANGES: Final = 1024
 _MOST_MOVES: Final = 4096
 _UNEVEN: Final = 1.1
 """Load of a range divided by the mean above which the range is split."""
-_EVEN: Final = 1.2
-"""Largest range divided by the mean that needs no finer cut."""
-_GAIN: Final = 0.1
-"""Decrease of the largest range divided by the mean that justifies new cuts."""
-_FINEST: Final = 4
-"""Largest number of ranges, relative to a first plan."""
+_EVEN: Final = 1.2  # largest range divided by the mean, without a finer cut
+_GAIN: Final = 0.1  # decrease of this quotient that justifies new cuts
+_MANY: Final = 768  # number of ranges that are joined again
 _TOLERANCE: Final = 0.1
 """Difference of two members' loads, relative to the mean load of a member, that causes no move."""
 
@@ -49,9 +46,9 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
     points: list[tuple[str, float]]
 
     @classmethod
-    def of(cls, held: KeyRanges, load: Mapping[int, float], most: int) -> Report:
-        """Return the report of the objects in ``held``, with a limited number of points."""
-        points = summarized_load({number: weight for number, weight in load.items() if number in held}, most)
+    def of(cls, held: KeyRanges, load: Mapping[int, float], most: int, starts: Sequence[int] = ()) -> Report:
+        """Report the objects in ``held`` with a limited number of points."""
+        points = summarized_load({number: weight for number, weight in load.items() if number in held}, most, starts)
         return cls(
             [(f"{start:x}", f"{end:x}") for start, end in held.bounds],
             [(f"{number:x}", round(weight, 3)) for number, weight in points],
@@ -92,22 +89,22 @@ def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> tuple[l
     return found, covered
 
 
-def summarized_load(load: Mapping[int, float], most: int) -> list[tuple[int, float]]:
-    """Return a load with a limited number of points: adjacent hashes share one point."""
+def summarized_load(load: Mapping[int, float], most: int, starts: Sequence[int] = ()) -> list[tuple[int, float]]:
+    """Return a load with a limited number of points: adjacent hashes of one range share one point."""
     points = sorted(load.items())
     if len(points) <= most:
         return points
     share = sum(load.values()) / most
     found: list[tuple[int, float]] = []
-    collected = 0.0
+    collected, before, last = 0.0, 0, 0
     for number, weight in points:
-        collected += weight
-        if collected >= share:
-            found.append((number, collected))
+        place = bisect_right(starts, number)
+        if collected and (collected >= share or place != before):
+            found.append((last, collected))
             collected = 0.0
-    if collected:
-        found.append((points[-1][0], collected))
-    return found
+        collected += weight
+        before, last = place, number
+    return [*found, (last, collected)]
 
 
 def plan(
@@ -174,28 +171,26 @@ def _without_dead(shard_map: ShardMap, staying: Sequence[str], dead: Collection[
 
 
 def _cut(shard_map: ShardMap, members: int, load: Load) -> ShardMap:
-    """Cut the ranges of each owner again at the quantiles of its load, if there are large or too many ranges.
-
-    A member can own many short runs of ranges. A finer cut makes ranges of such runs as large as the other ranges.
-    """
+    """Cut the ranges of each owner at the quantiles of its load, if they are uneven or too many."""
     if not load or any(each.successor for each in shard_map.ranges):
         return shard_map
-    number = min(_MOST_RANGES, RANGES_PER_MEMBER * 2 ** math.ceil(math.log2(members)))
+    number = min(_MOST_RANGES // 2, RANGES_PER_MEMBER * 2 ** math.ceil(math.log2(members)))
     total = sum(weight for _, weight in load)
-    mean = total / min(number, len(load))
     weights = _weights(shard_map.ranges, load)
     before = _unevenness(weights)
-    large = max(weights) > _UNEVEN * mean
-    if not mean or (not large and before <= _UNEVEN and len(weights) <= _FINEST * number):
+    large = max(weights) * min(number, len(load)) > _UNEVEN * total
+    if not total or (not large and before <= _EVEN and len(weights) <= _MANY):
         return shard_map
-    best, least = shard_map, math.inf if large or len(weights) > _FINEST * number else before - _GAIN
-    for finer in range(2, 2 * _FINEST + 1):
-        new = _cut_to(shard_map, weights, load, _UNEVEN * mean * 2 / finer)
+    best, least = shard_map, math.inf if large or len(weights) > _MANY else before - _GAIN
+    # Members can own many short runs of ranges, which only a finer cut makes as large as the others.
+    while number <= _MOST_RANGES // 2:
+        new = _cut_to(shard_map, weights, load, _UNEVEN * total / min(number, len(load)))
         found = _unevenness(_weights(new.ranges, load))
         if found < least and len(new.ranges) <= _MOST_RANGES:
             best, least = new, found
         if least <= _EVEN:
             break
+        number *= 2
     return best
 
 
