@@ -13,7 +13,8 @@ from typing import Any, Final, cast
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.json_values import type_of, value_type
-from deltaloop.schemas.field_errors import DecodingFault
+from deltaloop.schemas.field_errors import DecodingFault, DecodingFaultError
+from deltaloop.schemas.go_numbers import days_of_month
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.schemas.types import TypeNode
 
@@ -24,7 +25,6 @@ _TIME: Final = re.compile(
 )
 _DIGITS: Final = 7  # point and six digits
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
-_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LAST_YEAR: Final = 9999
 
 
@@ -60,7 +60,9 @@ def read_micro_time(value: str) -> str:
 def _in_utc(found: re.Match[str]) -> str:
     """Return a time in UTC without its fraction, or "" if it does not exist."""
     year, month, day, hour, minute, second = map(int, found.groups()[:6])
-    if not (year and 1 <= month <= 12 and 1 <= day <= _days_of(year, month) and hour < 24 and max(minute, second) < 60):
+    if not (
+        year and 1 <= month <= 12 and 1 <= day <= days_of_month(year, month) and hour < 24 and max(minute, second) < 60
+    ):
         return ""
     zone = found[8]
     if zone == "Z":
@@ -73,19 +75,14 @@ def _in_utc(found: re.Match[str]) -> str:
     day += days
     if day < 1:
         month -= 1
-    elif day > _days_of(year, month):
-        day -= _days_of(year, month)
+    elif day > days_of_month(year, month):
+        day -= days_of_month(year, month)
         month += 1
     year, month = (year - 1, 12) if month < 1 else (year + 1, 1) if month > 12 else (year, month)
     if not 1 <= year <= _LAST_YEAR:
         return ""
-    day = day if day >= 1 else _days_of(year, month)
+    day = day if day >= 1 else days_of_month(year, month)
     return f"{year:04}-{month:02}-{day:02}T{minute // 60:02}:{minute % 60:02}:{second:02}"
-
-
-def _days_of(year: int, month: int) -> int:
-    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return _DAYS[month - 1] + leap
 
 
 _TEXT: Final = (str,)
@@ -124,7 +121,7 @@ def read_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | No
     """Decode an object of a built-in kind in place, except for kind and version, and return the first wrong value."""
     try:
         _Reading().struct(node, fields, "", but=("kind", "apiVersion"))
-    except _WrongValueError as error:
+    except DecodingFaultError as error:
         return error.fault
     return None
 
@@ -148,15 +145,9 @@ def check_value(node: TypeNode, value: object, *, whole: bool = False) -> Decodi
     try:
         if value is not None:
             _Reading(writes=False, whole=whole).value(node, value, node, "")
-    except _WrongValueError as error:
+    except DecodingFaultError as error:
         return error.fault
     return None
-
-
-class _WrongValueError(Exception):
-    def __init__(self, fault: DecodingFault) -> None:
-        super().__init__()
-        self.fault = fault
 
 
 # Defaults that an empty list replaces. Other defaults are also written instead of empty lists.
@@ -205,7 +196,8 @@ class _Reading:
                 if type_of(value) is not list:
                     raise _wrong(node, value, struct, path)
                 if node.items is not None:
-                    self._items(node.items, value, enumerate(value), struct, path)
+                    items: list[object] = value
+                    self._items(node.items, items, enumerate(items), struct, path)
                 return value
             case "any":
                 return value
@@ -270,8 +262,8 @@ def _check_quantity(node: TypeNode, value: object, struct: TypeNode, path: str) 
         raise _wrong(node, value, struct, path, str(error)) from None
 
 
-def _wrong(node: TypeNode, value: object, struct: TypeNode, path: str, why: str = "") -> _WrongValueError:
+def _wrong(node: TypeNode, value: object, struct: TypeNode, path: str, why: str = "") -> DecodingFaultError:
     found = value_type(value)
     wants_number = found in ("integer", "number") and node.form in ("int32", "int64", "intstr")
     number = cast("float", value) if wants_number else None
-    return _WrongValueError(DecodingFault(path, struct.name, node, found, number=number, why=why))
+    return DecodingFaultError(DecodingFault(path, struct.name, node, found, number=number, why=why))

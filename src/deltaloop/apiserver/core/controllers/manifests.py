@@ -29,11 +29,11 @@ class ManifestError(DeltaloopError):
 
     Attributes:
         source: File of the manifest.
-        number: Number of the document in the file, from 1.
+        number: Number of the document in the file, from 1, or 0 for the whole file.
     """
 
-    def __init__(self, reason: str, *, source: str, number: int) -> None:
-        super().__init__(f"{source}, document {number}: {reason}")
+    def __init__(self, reason: str, *, source: str, number: int = 0) -> None:
+        super().__init__(f"{source}, document {number}: {reason}" if number else f"{source} {reason}")
         self.source = source
         self.number = number
 
