@@ -11,8 +11,8 @@ import msgspec
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.wire.bodies import SentBody
-from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.field_validation import check_object
