@@ -36,10 +36,10 @@ def convert_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault |
 
 
 def _struct(node: TypeNode, fields: dict[str, object]) -> None:
+    types = node.fields
     for name, value in fields.items():
-        below = node.fields.get(name)
-        if below is not None and value is not None and not (type(value) is str and below.form == "string"):
-            fields[name] = _value(below, value)
+        if value is not None and name in types and not (type(value) is str and types[name].form == "string"):
+            fields[name] = _value(types[name], value)
 
 
 def _value(node: TypeNode, value: object) -> object:

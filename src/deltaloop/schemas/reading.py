@@ -8,12 +8,11 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from deltaloop._internal.root_error import DeltaloopError
-from deltaloop.api.json_values import is_list, is_mapping, value_type
+from deltaloop.api.json_values import type_of, value_type
 from deltaloop.schemas.field_errors import DecodingFault, DecodingFaultError
 from deltaloop.schemas.go_numbers import days_of_month
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
@@ -113,16 +112,15 @@ _ZEROS: Final[Mapping[str, object]] = {
     "quantity": "0",
     "intstr": 0,
 }
+_UNCHANGED: Final = {("string", str), ("boolean", bool)}
+"""Forms with types of values that are always right."""
 _MAYBE_SCHEMAS: Final = ("additionalProperties", "additionalItems")
 
 
 def read_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | None:
     """Decode an object of a built-in kind in place, except for kind and version, and return the first wrong value."""
-    reading = _Reading()
     try:
-        for name in list(fields):
-            if name not in ("kind", "apiVersion"):
-                reading.field(node, fields, name, "")
+        _Reading().struct(node, fields, "", but=("kind", "apiVersion"))
     except DecodingFaultError as error:
         return error.fault
     return None
@@ -161,33 +159,33 @@ class _Reading:
     writes: bool = True
     whole: bool = False
 
-    def struct(self, node: TypeNode, fields: dict[str, object], path: str) -> None:
+    def struct(self, node: TypeNode, fields: dict[str, Any], path: str, *, but: tuple[str, ...] = ()) -> None:
+        types = node.fields
         for name in list(fields):
-            child = node.fields.get(name)
-            if fields[name] is None or not (child is None or (child.form == "string" and type(fields[name]) is str)):
-                self.field(node, fields, name, path)
-
-    def field(self, struct: TypeNode, fields: dict[str, object], name: str, path: str) -> None:
-        value = fields[name]
-        if value is None:
-            if self.writes:
+            value = fields[name]
+            if name in but:
+                continue
+            if value is None:
+                if self.writes:
+                    del fields[name]
+                continue
+            if name not in types or (types[name].form, type_of(value)) in _UNCHANGED:
+                continue
+            below = types[name]
+            read = self.value(below, value, node, f"{path}.{name}" if path else name)
+            if read is not value and (self.writes or type_of(value) is float):
+                fields[name] = read
+            empty = (
+                self.writes and not read and below.form in ("list", "object") and not below.name and read in ([], {})
+            )
+            if empty and (node.name, name) not in _NO_DEFAULT_IF_EMPTY:
                 del fields[name]
-            return
-        node = struct.fields.get(name)
-        if node is None or (type(value) is str and node.form == "string"):
-            return
-        read = self.value(node, value, struct, f"{path}.{name}" if path else name)
-        if read is not value and (self.writes or type(value) is float):
-            fields[name] = read
-        empty = self.writes and not read and node.form in ("list", "object") and not node.name and read in ([], {})
-        if empty and (struct.name, name) not in _NO_DEFAULT_IF_EMPTY:
-            del fields[name]
 
-    def value(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> object:
+    def value(self, node: TypeNode, value: Any, struct: TypeNode, path: str) -> object:
         """Return a value as Go writes it. Containers are changed in place."""
         match node.form:
             case "object":
-                if not is_mapping(value):
+                if type_of(value) is not dict:
                     raise _wrong(node, value, struct, path)
                 if node.other is not None:
                     self._items(node.other, value, value.items(), struct, path)
@@ -195,10 +193,11 @@ class _Reading:
                     self.struct(node, value, path)
                 return value
             case "list":
-                if not is_list(value):
+                if type_of(value) is not list:
                     raise _wrong(node, value, struct, path)
                 if node.items is not None:
-                    self._items(node.items, value, enumerate(value), struct, path)
+                    items: list[object] = value
+                    self._items(node.items, items, enumerate(items), struct, path)
                 return value
             case "any":
                 return value
@@ -219,17 +218,18 @@ class _Reading:
         struct: TypeNode,
         path: str,
     ) -> None:
-        # Go cannot omit an item, so a null becomes a zero value.
-        zero: object = dict[str, object]() if node.name and node.form == "object" else _ZEROS.get(node.form)
         for place, item in found:
-            if type(item) is str and node.form == "string":
+            if (node.form, type(item)) in _UNCHANGED:
                 continue
             if item is not None:
                 read = self.value(node, item, struct, path)
                 if read is not item and self.writes:
                     held[place] = read
-            elif zero is not None and self.writes:
-                held[place] = copy(zero)
+            elif self.writes:
+                # Go cannot omit an item, so a null becomes a zero value.
+                zero: object = dict[str, object]() if node.name and node.form == "object" else _ZEROS.get(node.form)
+                if zero is not None:
+                    held[place] = zero
 
     def _schema(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> None:
         if path.endswith(_MAYBE_SCHEMAS) and value_type(value) not in ("object", "boolean"):
