@@ -41,6 +41,8 @@ async def main(name: str, url: str, journal: Path) -> None:
             member.share.change = changed  # type: ignore[method-assign]
 
             async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+                if request.name != "a":
+                    return
                 found = await ctx.client.find(dl.kinds.CONFIG_MAP, request.name)
                 if found is None or not request.namespace.startswith("team-"):
                     return
