@@ -119,7 +119,7 @@ class Fleet:
         if each.process.returncode is not None:
             raise RuntimeError(f"{each.name} ended by itself, see {self.folder / each.name}.log")
         each.process.send_signal(number)
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(60):
             await each.process.wait()
         self.lives += time.monotonic() - each.began_at
 
