@@ -17,9 +17,10 @@ import pytest
 from deltaloop.api.status import ApiError, ConflictError
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.webhook_calls import Called
 from deltaloop.apiserver.core.wire.bodies import SentBody
-from deltaloop.apiserver.core.write_context import Moment, WriteContext
+from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.large_writes import LARGE, STEPS_OF_LARGE, STEPS_ON_LOOP, TRIES, LargeWrites
 from deltaloop.schemas.work import CURRENT, MOST_GROWN, MOST_STEPS, charge, check_growth

@@ -43,7 +43,7 @@ async def test_crds_and_namespaces_are_created_first_and_loading_is_idempotent(t
     [
         ("- a\n", "document 1: must be an object"),
         ("kind: ConfigMap\n", "document 1: must have kind and apiVersion"),
-        ("a: [\n", "document 1: cannot be read"),
+        ("a: [\n", "wrong.yaml is not valid YAML: line 2"),
         (
             "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n---\napiVersion: v1\nkind: Nonsense\n",
             "document 2: Nonsense of v1 is not served",
@@ -60,6 +60,12 @@ async def test_errors_contain_file_and_document(tmp_path: Path, text: str, said:
             on.server.load(read_manifests(folder))
     assert said in str(error.value)
     assert str(error.value).startswith(str(folder / "wrong.yaml"))
+
+
+def test_error_of_a_missing_file_names_no_document(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError) as raised:
+        read_manifests(tmp_path / "missing.yaml")
+    assert (raised.value.source, raised.value.number) == (str(tmp_path / "missing.yaml"), 0)
 
 
 async def test_crd_with_conflicting_names_is_an_error(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.core.controllers.custom_resources import InstanceDeletion
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete

@@ -29,7 +29,7 @@ from deltaloop.apiserver.core.crds.definition import default_crd
 from deltaloop.apiserver.core.metadata.rules import new_finalizer_errors
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.writes.apply import apply
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.patch import patch

@@ -42,7 +42,7 @@ def check_quantities() -> None:
     @given(written, st.booleans())
     @example(parts=("", "1000", "", "Ki"), of_resource=False)  # no multiple of a power of two is one of a thousand
     def check(parts: tuple[str, str, str, str], of_resource: bool) -> None:
-        quantity._canonical.cache_clear()
+        quantity.canonical_quantity.cache_clear()
         sent, value, finest = "".join(parts), worth(*parts), Fraction(1, 1000 if of_resource else 10**9)
         found = canonical_quantity(sent, of_resource=of_resource)
         assert canonical_quantity(found, of_resource=of_resource) == found
@@ -77,7 +77,7 @@ def test_seeded_bugs_are_detected(part: str, broken: object, monkeypatch: pytest
     monkeypatch.setattr(quantity, part, broken)
     with pytest.raises((AssertionError, MalformedQuantityError, ExceptionGroup)):
         check_quantities()
-    quantity._canonical.cache_clear()
+    quantity.canonical_quantity.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,19 @@ from typing import final
 import msgspec
 
 from deltaloop.api.json_values import at, text, texts
+from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
 from deltaloop.apiserver.body import read_fields
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access import access_reviews
-from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.access.service_tokens import bound_object, claims, parse_token_request, request_answer
 from deltaloop.apiserver.core.admission.admission_request import sent_to_subresource
 from deltaloop.apiserver.core.admission.attributes import Operation
 from deltaloop.apiserver.core.strategy import Asked, Subresource
 from deltaloop.apiserver.core.wire.routing import Route
-from deltaloop.apiserver.core.write_context import Moments, WriteContext
+from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.admitting import admit_alone, attributes_of
-from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.exchange import Exchange, options_of, query_of
-from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.receiving import context_of
 from deltaloop.apiserver.token_signer import TokenSigner
 
@@ -34,22 +32,10 @@ _LOOKS = ("get",)
 
 @final
 class AccessHandlers:
-    def __init__(
-        self,
-        state: ServerState,
-        authenticator: Authenticator,
-        authorizer: Authorizer,
-        signer: TokenSigner,
-        writes: LargeWrites,
-        *,
-        moments: Moments,
-    ) -> None:
-        self._state = state
+    def __init__(self, answering: Answering, authenticator: Authenticator, signer: TokenSigner) -> None:
+        self._answering = answering
         self._authenticator = authenticator
-        self._authorizer = authorizer
         self._signer = signer
-        self._writes = writes
-        self._moments = moments
 
     async def review(self, exchange: Exchange, route: Route) -> Answer:
         """Handle a review, or raise ApiError if it is invalid."""
@@ -59,15 +45,19 @@ class AccessHandlers:
         fields = await read_fields(exchange.request, protobuf_kind=(kind.api_version, kind.kind))
         match kind.kind:
             case "SelfSubjectReview":
-                return 201, access_reviews.answer_self_subject(served, exchange.user, time=self._moments().time)
+                return 201, access_reviews.answer_self_subject(
+                    served, exchange.user, time=self._answering.moments().time
+                )
             case "TokenReview":
                 return 201, self._review_token(route, fields)
             case "SelfSubjectRulesReview":
-                answer = access_reviews.answer_rules(served, fields, user=exchange.user, authorizer=self._authorizer)
+                answer = access_reviews.answer_rules(
+                    served, fields, user=exchange.user, authorizer=self._answering.authorizer
+                )
                 return 201, answer
             case _:
                 answer = access_reviews.answer_access(
-                    served, fields, user=exchange.user, namespace=route.namespace, authorizer=self._authorizer
+                    served, fields, user=exchange.user, namespace=route.namespace, authorizer=self._answering.authorizer
                 )
                 return 201, answer
 
@@ -101,21 +91,21 @@ class AccessHandlers:
                 fields = fields if admitted is None else admitted
             if answer is None:
                 return 201, fields
-            answer(replace(asked, fields=fields), context.writes, context)
+            answer(replace(asked, fields=fields), context.writes, context.moment)
             status: dict[str, object] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
             status["code"] = extra.done
             return extra.done, status
 
         target = msgspec.structs.replace(route, name=name, subresource=extra.name)
-        context = context_of(self._state, self._authorizer, self._moments(), exchange, target, options=options)
-        code, fields = (await self._writes.run(write, context))[0]
+        context = context_of(self._answering, exchange, target, options=options)
+        code, fields = (await self._answering.writes.run(write, context))[0]
         return self._make_token(target, fields) if answer is None else (code, fields)
 
     def _make_token(self, route: Route, fields: dict[str, object]) -> Answer:
-        now = self._moments().now
-        store = self._state.store
-        account = self._state.read(route.served, route.namespace, route.name)
+        now = self._answering.moments().now
+        state = self._answering.state
+        account = state.read(route.served, route.namespace, route.name)
         wish = parse_token_request(fields, namespace=route.namespace, name=route.name, issuer=ISSUER)
-        bound = bound_object(store, wish, namespace=route.namespace, account=route.name)
+        bound = bound_object(state.store, wish, namespace=route.namespace, account=route.name)
         said = claims(account, wish, bound, issuer=ISSUER, identity=str(uuid.uuid4()), now=now)
         return 201, request_answer(fields, wish, account, token=self._signer.sign(said), now=now)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import random
-import uuid
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, final
 
 from aiohttp import web
 
 from deltaloop.api.errors import InvalidSelectorError
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.rbac import Authorizer
@@ -24,44 +23,31 @@ from deltaloop.apiserver.core.storage.encoding import decode_object, encode_json
 from deltaloop.apiserver.core.storage.listing import Listed
 from deltaloop.apiserver.core.storage.selection import Selection
 from deltaloop.apiserver.core.wire.requests import ListQuery
-from deltaloop.apiserver.core.write_context import Moment, WriteContext
+from deltaloop.apiserver.core.write_context import Moments, WriteContext
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import add_warnings
-from deltaloop.apiserver.large_writes import LARGE, beside
+from deltaloop.apiserver.large_writes import LARGE, LargeWrites, beside
+from deltaloop.apiserver.options import ServerOptions
 
 # Maximum number of small objects in a list that is encoded on the event loop.
 _FEW: Final = 500
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
-    def __init__(
-        self,
-        state: ServerState,
-        conversions: Conversions,
-        *,
-        authorizer: Authorizer,
-        headers: Mapping[str, str],
-        wall_clock: Callable[[], datetime],
-    ) -> None:
-        self.state = state
-        self.authorizer = authorizer
-        self.conversions = conversions
-        self.headers = headers
-        self._wall_clock = wall_clock
-        self._random = random.SystemRandom()
-
-    def epoch(self) -> float:
-        """Return the current time in seconds since 1970."""
-        return self._wall_clock().timestamp()
-
-    def random(self) -> float:
-        return self._random.random()
-
-    def moment(self) -> Moment:
-        """Return the time, a new UID and a random number for one write."""
-        return Moment(self.epoch(), str(uuid.uuid4()), self.random())
+    state: ServerState
+    signal: ChangeSignal
+    writes: LargeWrites
+    conversions: Conversions
+    authorizer: Authorizer
+    headers: Mapping[str, str]
+    options: ServerOptions
+    settle: Callable[[], Awaitable[None]] | None
+    epoch: Callable[[], float]
+    moments: Moments
+    random: Callable[[], float]
 
     def rendering(self, request: web.BaseRequest, served: ServedResource, shape: Shape = "object") -> Rendering:
         """Return the encoder for a response, or raise NotAcceptableError if no requested form is available."""

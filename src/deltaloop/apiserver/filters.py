@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, final
 
 from aiohttp import web
@@ -20,11 +19,11 @@ from deltaloop.api.plain_text import one_line
 from deltaloop.api.redaction import redact
 from deltaloop.api.status import ApiError, Status
 from deltaloop.apiserver import authentication
-from deltaloop.apiserver.access import AccessHandlers
+from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.authentication import Authenticator
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.audit import Audited, audit_event
-from deltaloop.apiserver.core.access.rbac import Authorizer, check_allowed
+from deltaloop.apiserver.core.access.rbac import check_allowed
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, WatchTrouble
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import User
@@ -50,34 +49,19 @@ class _LostError(Exception):
 @final
 class Filters:
     def __init__(
-        self,
-        handlers: Handlers,
-        access: AccessHandlers,
-        *,
-        authenticator: Authenticator,
-        authorizer: Authorizer,
-        faults: Faults,
-        headers: Mapping[str, str],
-        host: str,
-        publish: Callable[[], None],
-        revision: Callable[[], tuple[int, int]],
-        epoch: Callable[[], float],
-        settle: Callable[[], Awaitable[None]] | None = None,
-        audit: Callable[[str], None] | None = None,
+        self, handlers: Handlers, answering: Answering, *, authenticator: Authenticator, faults: Faults
     ) -> None:
-        """Configure the filters."""
         self._handlers = handlers
-        self._access = access
         self._authenticator = authenticator
-        self._authorizer = authorizer
         self._faults = faults
-        self._headers = headers
-        self._host = host
-        self._publish = publish
-        self._revision = revision
-        self._epoch = epoch
-        self._settle = settle
-        self._audit = audit
+        self._store = answering.state.store
+        self._authorizer = answering.authorizer
+        self._headers = answering.headers
+        self._host = answering.options.host
+        self._audit = answering.options.audit
+        self._publish = answering.signal.publish
+        self._epoch = answering.epoch
+        self._settle = answering.settle
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Handle one request, including failures. Cancellation by a disconnected client cannot split a write."""
@@ -178,14 +162,14 @@ class Filters:
 
     async def _serve(self, exchange: Exchange, record: _Record) -> web.StreamResponse:
         if record.info.verb != "watch":
-            return await self._handlers.answer(exchange, self._access)
+            return await self._handlers.answer(exchange)
 
         def started() -> None:
             self._write_audit(exchange.request, record, 200)
 
         exchange.started = started
         with self._faults.watching(exchange):
-            return await self._handlers.answer(exchange, self._access)
+            return await self._handlers.answer(exchange)
 
     async def _struck(self, exchange: Exchange, fault: Fault, record: _Record) -> web.StreamResponse:
         if fault.do == "refuse":
@@ -197,8 +181,7 @@ class Filters:
         if fault.do == "drop":
             raise _LostError
         if fault.do == "stale":
-            compacted, revision = self._revision()
-            exchange.stale_at = max(compacted, revision - fault.behind)
+            exchange.stale_at = max(self._store.compacted, self._store.revision - fault.behind)
         elif fault.do in ON_WATCHES:
             exchange.trouble = WatchTrouble(fault)
         response = await self._serve(exchange, record)

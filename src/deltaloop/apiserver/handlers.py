@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 from http import HTTPStatus
 from typing import final
 
@@ -12,45 +10,28 @@ from aiohttp import web
 
 from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.answering import Answering
-from deltaloop.apiserver.change_signal import ChangeSignal
-from deltaloop.apiserver.conversions import Conversions
-from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.kinds.resources import is_review
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.strategy import Subresource
 from deltaloop.apiserver.core.wire.requests import ResourcePath
 from deltaloop.apiserver.core.wire.routing import Route, find_route
-from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.documents import Documents, json_answer, text_answer
 from deltaloop.apiserver.exchange import Exchange
-from deltaloop.apiserver.large_writes import LargeWrites
 from deltaloop.apiserver.read_handlers import ReadHandlers
 from deltaloop.apiserver.write_handlers import WriteHandlers
 
 
 @final
 class Handlers:
-    def __init__(
-        self,
-        state: ServerState,
-        signal: ChangeSignal,
-        writes: LargeWrites,
-        conversions: Conversions,
-        *,
-        authorizer: Authorizer,
-        headers: Mapping[str, str],
-        wall_clock: Callable[[], datetime],
-        bookmark_interval: float,
-        settle: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        answering = Answering(state, conversions, authorizer=authorizer, headers=headers, wall_clock=wall_clock)
-        self._reads = ReadHandlers(answering, signal, bookmark_interval=bookmark_interval, settle=settle)
-        self._writes = WriteHandlers(answering, writes)
-        self._registry = state.registry
-        self._headers = headers
-        self._documents = Documents(state.registry, headers, count=state.store.count)
+    def __init__(self, answering: Answering, access: AccessHandlers) -> None:
+        self._access = access
+        self._reads = ReadHandlers(answering)
+        self._writes = WriteHandlers(answering)
+        self._registry = answering.state.registry
+        self._headers = answering.headers
+        self._documents = Documents(self._registry, self._headers, count=answering.state.store.count)
 
-    async def answer(self, exchange: Exchange, access: AccessHandlers) -> web.StreamResponse:
+    async def answer(self, exchange: Exchange) -> web.StreamResponse:
         """Handle an authorized request, or raise ApiError. Cancellation cannot split a write."""
         request, path = exchange.request, exchange.info.resource
         if path is None:
@@ -61,9 +42,9 @@ class Handlers:
             return text_answer(404, "404 page not found\n", self._headers)
         route, extra = self._extra(route)
         if is_review(route.served):
-            code, fields = await access.review(exchange, route)
+            code, fields = await self._access.review(exchange, route)
         elif extra is not None:
-            code, fields = await access.subresource(exchange, route, extra)
+            code, fields = await self._access.subresource(exchange, route, extra)
         else:
             return await self._serve(exchange, route)
         if code == HTTPStatus.NO_CONTENT:

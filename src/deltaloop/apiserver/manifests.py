@@ -26,9 +26,10 @@ def read_manifests(path: Path) -> list[Manifest]:
         try:
             documents = [copied(each) for each in _documents(file.read_bytes(), str(file))]
         except OSError as error:
-            raise ManifestError(error.strerror or type(error).__name__, source=str(file), number=1) from error
-        except (InvalidArgumentError, UnicodeDecodeError) as error:
-            raise ManifestError(f"cannot be read: {error}", source=str(file), number=1) from None
+            reason = error.strerror or type(error).__name__
+            raise ManifestError(f"cannot be read: {reason}", source=str(file)) from error
+        except InvalidArgumentError as error:
+            raise ManifestError(str(error).removeprefix(f"{file} "), source=str(file)) from None
         found += manifests_of(documents, source=str(file))
     return found
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import final
 
 from aiohttp import web
 
 from deltaloop.apiserver.answering import Answering
-from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.answers.rendering import LineCache, WatchRendering
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -26,20 +24,9 @@ from deltaloop.apiserver.watch_stream import send_watch
 
 @final
 class ReadHandlers:
-    def __init__(
-        self,
-        answering: Answering,
-        signal: ChangeSignal,
-        *,
-        bookmark_interval: float,
-        settle: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        """Configure the handlers; ``bookmark_interval`` is in seconds, ``settle`` None without a data directory."""
+    def __init__(self, answering: Answering) -> None:
         self._answering = answering
         self._store = answering.state.store
-        self._signal = signal
-        self._bookmark_interval = bookmark_interval
-        self._settle = settle
         # Shared by all watches.
         self._changes = ChangeReader(self._store)
         self._lines = LineCache()
@@ -49,9 +36,9 @@ class ReadHandlers:
         if revision <= self._store.revision:
             return
         try:
-            with self._signal.subscribe() as changed:
+            with self._answering.signal.subscribe() as changed:
                 async with asyncio.timeout(REVISION_WAIT):
-                    while revision > self._store.revision and not self._signal.closed:
+                    while revision > self._store.revision and not self._answering.signal.closed:
                         changed.clear()
                         await changed.wait()
         except TimeoutError:
@@ -123,20 +110,17 @@ class ReadHandlers:
             dataclasses.replace(plan, stale_at=exchange.stale_at),
             now=asyncio.get_running_loop().time(),
             seconds=watch_seconds(query, random=self._answering.random()),
-            bookmark_interval=self._bookmark_interval,
+            bookmark_interval=self._answering.options.bookmark_interval,
             changes=self._changes if shown is self._store else None,
         )
         return await send_watch(
             exchange,
+            self._answering,
             watcher=watcher,
             convert=partial(self._answering.conversions.settle, shown),
             rendering=WatchRendering(rendering, self._lines),
-            signal=self._signal,
             resource=resource,
-            epoch=self._answering.epoch,
             still_served=lambda: self._is_served(served),
-            headers=self._answering.headers,
-            settle=self._settle,
         )
 
     def _is_served(self, served: ServedResource) -> bool:

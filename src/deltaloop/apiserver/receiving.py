@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.body import read_body, sent_body
-from deltaloop.apiserver.core.access.rbac import Authorizer
 from deltaloop.apiserver.core.answers.rendering import Rendering
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.wire.bodies import SentBody
 from deltaloop.apiserver.core.wire.routing import Route
-from deltaloop.apiserver.core.write_context import Moment, Notes, WriteContext
+from deltaloop.apiserver.core.write_context import Notes, WriteContext
 from deltaloop.apiserver.core.write_options import DeleteOptions, FieldValidation, WriteOptions
-from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.exchange import Exchange, options_of
 from deltaloop.apiserver.large_writes import LARGE
 
@@ -31,16 +29,12 @@ async def receive(
     rendering = answering.rendering(request, route.served)
     options = options_of(request, kind, applies=applies)
     body = sent_body(request, await read_body(request), protobuf_kind=_protobuf_kind(route))
-    context = context_of(
-        answering.state, answering.authorizer, answering.moment(), exchange, route, options=options, body=body
-    )
+    context = context_of(answering, exchange, route, options=options, body=body)
     return Received(context, rendering)
 
 
 def context_of(
-    state: ServerState,
-    authorizer: Authorizer,
-    moment: Moment,
+    answering: Answering,
     exchange: Exchange,
     route: Route,
     *,
@@ -49,7 +43,7 @@ def context_of(
     notes: Notes | None = None,
 ) -> WriteContext:
     """Return the context of a request's write; ``notes`` None selects those of the request."""
-    now, uid, random = moment
+    state = answering.state
     present = (
         state.objects.get(route.served.storage, route.served.key(route.namespace, route.name)) if route.name else None
     )
@@ -63,9 +57,7 @@ def context_of(
         namespace=route.namespace,
         name=route.name,
         subresource=route.subresource,
-        now=now,
-        uid=uid,
-        random=random,
+        moment=answering.moments(),
         dry_run=options is not None and bool(options.dry_run),
         manager=written.manager if written is not None else "",
         validation=written.validation if written is not None else FieldValidation.WARN,
@@ -75,7 +67,7 @@ def context_of(
         body=body,
         size=size,
         answers=answers,
-        authorizer=authorizer,
+        authorizer=answering.authorizer,
         request=exchange.wanted,
         notes=exchange.notes if notes is None else notes,
         objects=state.objects,

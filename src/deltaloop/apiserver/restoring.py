@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
 from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.options import ServerOptions
 from deltaloop.apiserver.server import ApiServer

@@ -26,11 +26,12 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver import connections
 from deltaloop.apiserver.access import AccessHandlers
+from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.builtin_tables import bootstrap_policy, built_in, flow_control
 from deltaloop.apiserver.change_signal import WHILE_DELETING, ChangeSignal
 from deltaloop.apiserver.conversions import Conversions
-from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
+from deltaloop.apiserver.core.access.rbac import AlwaysAllow, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
 from deltaloop.apiserver.core.admission.plugins import chain_of
 from deltaloop.apiserver.core.controllers.custom_resources import InstanceDeletion
@@ -39,9 +40,8 @@ from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, l
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import Moment, Strategy
 from deltaloop.apiserver.core.wire.incoming import Incoming, Outgoing
-from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.writes.crd_lifecycle import CRDS
 from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.server_state import ServerState
@@ -396,10 +396,20 @@ class ApiServer:
             "X-Kubernetes-PF-FlowSchema-UID": str(uuid.uuid4()),
             "X-Kubernetes-PF-PriorityLevel-UID": str(uuid.uuid4()),
         }
-        settle = self._file.settle if self._file is not None else None
-        authorizer: Authorizer = AlwaysAllow()
-        if options.authorization_mode == "RBAC":
-            authorizer = RbacAuthorizer(self._store)
+        rbac = options.authorization_mode == "RBAC"
+        answering = Answering(
+            state=self._state,
+            signal=self._signal,
+            writes=self._large_writes,
+            conversions=self._conversions,
+            authorizer=RbacAuthorizer(self._store) if rbac else AlwaysAllow(),
+            headers=headers,
+            options=options,
+            settle=self._file.settle if self._file is not None else None,
+            epoch=self._epoch,
+            moments=self._moment,
+            random=self._random.random,
+        )
         authenticator = Authenticator(
             credentials.token,
             users=options.users,
@@ -408,33 +418,8 @@ class ApiServer:
             epoch=self._epoch,
             secret_used=self._label_secret,
         )
-        handlers = Handlers(
-            self._state,
-            self._signal,
-            self._large_writes,
-            self._conversions,
-            authorizer=authorizer,
-            headers=headers,
-            wall_clock=options.wall_clock,
-            bookmark_interval=options.bookmark_interval,
-            settle=settle,
-        )
-        return Filters(
-            handlers,
-            AccessHandlers(
-                self._state, authenticator, authorizer, credentials.signer, self._large_writes, moments=self._moment
-            ),
-            authenticator=authenticator,
-            authorizer=authorizer,
-            faults=self._faults,
-            headers=headers,
-            host=options.host,
-            publish=self._signal.publish,
-            revision=lambda: (self._store.compacted, self._store.revision),
-            epoch=self._epoch,
-            settle=settle,
-            audit=options.audit,
-        )
+        handlers = Handlers(answering, AccessHandlers(answering, authenticator, credentials.signer))
+        return Filters(handlers, answering, authenticator=authenticator, faults=self._faults)
 
     async def _listen(self, port: int) -> None:
         assert self._filters is not None

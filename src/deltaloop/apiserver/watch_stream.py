@@ -13,14 +13,14 @@ gets 410 Expired, and a client that reads nothing for ``WRITE_PATIENCE`` seconds
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from typing import Final
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
-from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.answering import Answering
 from deltaloop.apiserver.conversions import UnconvertedError
 from deltaloop.apiserver.core.answers.rendering import WatchRendering
 from deltaloop.apiserver.core.external_answers import QuestionError
@@ -38,25 +38,22 @@ CONVERSION_PAUSE: Final = 1.0
 
 async def send_watch(
     exchange: Exchange,
+    answering: Answering,
     *,
     watcher: Watcher,
     rendering: WatchRendering,
-    signal: ChangeSignal,
     resource: str,
-    epoch: Callable[[], float],
     still_served: Callable[[], bool],
-    headers: Mapping[str, str],
     convert: Callable[[object], Awaitable[None]],
-    settle: Callable[[], Awaitable[None]] | None = None,
 ) -> web.StreamResponse:
     """Send a watch stream until its deadline, an error event, or the end of the server. Cancellation is safe."""
-    response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
+    response = web.StreamResponse(headers={**answering.headers, "Content-Type": "application/json"})
     if exchange.notes.deprecation:
         add_warnings(response, [exchange.notes.deprecation])
     response.enable_chunked_encoding()
-    stream = _Stream(exchange, response, watcher, rendering, signal, epoch, still_served, convert, settle)
+    stream = _Stream(exchange, answering, response, watcher, rendering, still_served, convert)
     look = exchange.wake = stream.look
-    with signal.notify(resource, look):
+    with answering.signal.notify(resource, look):
         try:
             await stream.begin()
             await stream.run()
@@ -89,26 +86,24 @@ class _Stream:
     def __init__(
         self,
         exchange: Exchange,
+        answering: Answering,
         response: web.StreamResponse,
         watcher: Watcher,
         rendering: WatchRendering,
-        signal: ChangeSignal,
-        epoch: Callable[[], float],
         still_served: Callable[[], bool],
         convert: Callable[[object], Awaitable[None]],
-        settle: Callable[[], Awaitable[None]] | None,
     ) -> None:
         self._exchange = exchange
         self._response = response
         self._watcher = watcher
         self._rendering = rendering
-        self._signal = signal
-        self._epoch = epoch
+        self._signal = answering.signal
+        self._epoch = answering.epoch
+        self._settle = answering.settle
         self._still_served = still_served
         self._convert = convert
         self._question: object = None
         self._convert_again_at = 0.0
-        self._settle = settle
         self._loop = asyncio.get_running_loop()
         self._protocol = exchange.request.protocol
         self._writer: AbstractStreamWriter | None = None

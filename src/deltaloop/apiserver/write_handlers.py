@@ -29,7 +29,7 @@ from deltaloop.apiserver.core.writes.patching import applies
 from deltaloop.apiserver.core.writes.update import update_sent
 from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import Exchange
-from deltaloop.apiserver.large_writes import LargeWrites, beside
+from deltaloop.apiserver.large_writes import beside
 from deltaloop.apiserver.receiving import Received, context_of, receive
 
 # Number of deletions of a collection between two iterations of the event loop.
@@ -38,9 +38,8 @@ _AT_ONCE: Final = 16
 
 @final
 class WriteHandlers:
-    def __init__(self, answering: Answering, writes: LargeWrites) -> None:
+    def __init__(self, answering: Answering) -> None:
         self._answering = answering
-        self._writes = writes
 
     async def create(self, exchange: Exchange, route: Route) -> web.Response:
         received = await receive(self._answering, exchange, route, "CreateOptions")
@@ -59,7 +58,7 @@ class WriteHandlers:
     async def _carry_out(
         self, verb: Callable[[WriteContext], tuple[Resource, int]], received: Received
     ) -> web.Response:
-        (obj, code), commit = await self._writes.run(verb, received.context)
+        (obj, code), commit = await self._answering.writes.run(verb, received.context)
         return await self._answering.write_answer(received.context, received.rendering, obj, commit, code)
 
     async def _delete_options(self, request: web.BaseRequest) -> DeleteOptions:
@@ -78,10 +77,8 @@ class WriteHandlers:
         answering = self._answering
         rendering = answering.rendering(exchange.request, route.served)
         options = await self._delete_options(exchange.request)
-        context = context_of(
-            answering.state, answering.authorizer, answering.moment(), exchange, route, options=options
-        )
-        deleted, commit = await self._writes.run(lambda context: delete(context, options), context)
+        context = context_of(answering, exchange, route, options=options)
+        deleted, commit = await self._answering.writes.run(lambda context: delete(context, options), context)
         status = deletion_answer(route.served, route.name, deleted.object.uid, removed=deleted.removed)
         if status is not None:
             return json_answer(status.to_json(), answering.headers)
@@ -111,12 +108,12 @@ class WriteHandlers:
                 await asyncio.sleep(0)
             # Like on the real server, objects are deleted individually, and objects that no longer exist are skipped.
             notes, where = Notes(), msgspec.structs.replace(route, namespace=item.namespace, name=item.name)
-            context = context_of(
-                answering.state, answering.authorizer, answering.moment(), exchange, where, options=options, notes=notes
-            )
+            context = context_of(answering, exchange, where, options=options, notes=notes)
             try:
                 with suppress(NotFoundError):
-                    await self._writes.run(lambda context: delete(context, options, one_of_many=True), context)
+                    await self._answering.writes.run(
+                        lambda context: delete(context, options, one_of_many=True), context
+                    )
             finally:
                 exchange.notes.add(notes)
         metadata = list_metadata(listed_at, shard=selection.shard, self_described=served.flags.self_described)

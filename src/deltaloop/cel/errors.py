@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -115,3 +116,12 @@ def no_such_overload(*values: object, named: str = "") -> EvaluationError:
         if isinstance(value, FailedValue):
             return value.error
     return EvaluationError(f"no such overload{named}", wrong_types=True)
+
+
+def succeeds(compute: Callable[..., object], *values: object) -> bool:
+    """Return whether a function has a value for its arguments."""
+    try:
+        compute(*values)
+    except EvaluationError:
+        return False
+    return True

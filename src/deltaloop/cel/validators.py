@@ -6,10 +6,10 @@ Source: cel-go cel/validator.go, ext/formatting.go (``stringFormatValidator``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from deltaloop.cel.checker import Checked
-from deltaloop.cel.errors import EvaluationError
+from deltaloop.cel.errors import succeeds
 from deltaloop.cel.libraries.formatting import CLAUSE, unfit_argument
 from deltaloop.cel.libraries.instants import parse_duration, parse_timestamp
 from deltaloop.cel.syntax import (
@@ -70,15 +70,15 @@ def validate_constants(checked: Checked) -> Iterator[Fault]:
 
 
 def _is_duration(value: Scalar) -> bool:
-    return value is not None if not isinstance(value, str) else _succeeds(parse_duration, value)
+    return value is not None if not isinstance(value, str) else succeeds(parse_duration, value)
 
 
 def _is_timestamp(value: Scalar) -> bool:
     if isinstance(value, str):
-        return _succeeds(parse_timestamp, value)
+        return succeeds(parse_timestamp, value)
     if value is None:
         return False
-    return not isinstance(value, int) or isinstance(value, bool | Uint) or _succeeds(as_timestamp, value * SECOND)
+    return not isinstance(value, int) or isinstance(value, bool | Uint) or succeeds(as_timestamp, value * SECOND)
 
 
 def _is_pattern(value: Scalar) -> bool:
@@ -90,14 +90,6 @@ _CONSTANTS: Final[Mapping[str, Callable[[Scalar], bool]]] = {
     "timestamp": _is_timestamp,
     "matches": _is_pattern,
 }
-
-
-def _succeeds(read: Callable[[Any], object], value: object) -> bool:
-    try:
-        read(value)
-    except EvaluationError:
-        return False
-    return True
 
 
 def validate_homogeneous_literals(checked: Checked) -> Iterator[Fault]:

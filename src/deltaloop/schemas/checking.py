@@ -54,7 +54,10 @@ class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum"
 
 @final
 class RuledField(msgspec.Struct, frozen=True, eq=False):
-    """Field of a struct that has rules, or rules below it. ``zero`` is its zero value in Go."""
+    """Field of a struct that has rules, or rules below it. ``zero`` is its zero value in Go.
+
+    ``may_miss`` means that no rule applies to a missing value.
+    """
 
     name: str
     rule: FieldRule
@@ -62,6 +65,7 @@ class RuledField(msgspec.Struct, frozen=True, eq=False):
     checks: tuple[Check, ...]
     below: RuledType
     held_in: Literal["", "list", "map"]
+    may_miss: bool
 
 
 @final
@@ -180,6 +184,8 @@ def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:
                 yield from check(place)
         elif (new or not field.rule.new) and not (field.name == "status" and place.holder is None):
             value = fields.get(field.name)
+            if value is None and field.may_miss:
+                continue
             yield from _field_errors(field, value, place)
             if field.below.fields and not field.rule.aside:
                 for inner, _ in _below(field, value, place):
@@ -228,7 +234,8 @@ def _below(field: RuledField, value: object, place: Place, old: object = None) -
 
 def _members(rule: FieldRule, place: Place) -> list[str]:
     """Return the fields of a union that are set. Only the first is checked further."""
-    return [name for name in rule.union if is_mapping(place.fields.get(name))]
+    fields = place.fields
+    return [name for name in rule.union if name in fields and is_mapping(fields[name])]
 
 
 def _union_errors(rule: FieldRule, place: Place) -> Iterator[SchemaError]:

@@ -6,16 +6,16 @@ apiextensions-apiserver pkg/apiserver/schema/pruning.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, cast
 
-from deltaloop.api.json_values import copied, is_list, is_mapping, mapping
+from deltaloop.api.json_values import copied, is_list, is_mapping, type_of
 from deltaloop.schemas.quantity import canonical_quantity
 from deltaloop.schemas.types import NOTHING, Completion, TypeNode
 
 Fields = dict[str, Any]
+_CONTAINERS: Final = (dict, list)
 
 
 def complete_object(node: TypeNode, fields: Fields) -> None:
@@ -34,7 +34,7 @@ def struct_fields(node: TypeNode) -> tuple[str, ...]:
 def initial_status(node: TypeNode) -> Fields | None:
     """Return the status of a new object of a built-in kind, or None if it has none."""
     found = _initial_status_of(node)
-    return copy.deepcopy(found) if found is not None else None
+    return copied(found) if found is not None else None
 
 
 @cache
@@ -83,39 +83,33 @@ def _deep_zero(node: TypeNode, name: str) -> object:
 
 def _complete(plan: Completion, fields: Fields, *, root: bool = False) -> None:
     for name, value, over_zero in plan.fill:
-        present = fields.get(name)
-        if present is None or (over_zero and _is_zero(present)):
+        if name not in fields or fields[name] is None or (over_zero and _is_zero(fields[name])):
             fields[name] = copied(value)
     if plan.rule is not None:
         plan.rule(fields)
-    for name, value in plan.zeros.items():
+    for name in plan.zeros:
         if name not in fields and not (root and name == "metadata"):
-            fields[name] = copy.copy(value)
+            fields[name] = copied(plan.zeros[name])
     for name in plan.omitted:
         if name in fields and (_is_zero(fields[name]) or fields[name] is False):
             del fields[name]
     for name in plan.quantities:
         if name in fields:
             _canonical(fields, name)
-    for name, below in plan.below.items():
-        if name in fields:
-            _complete_below(below, fields[name])
+    for name in plan.below:
+        if name in fields and type(fields[name]) in _CONTAINERS:
+            _complete_below(plan.below[name], fields[name])
 
 
-def _complete_below(node: TypeNode, value: object) -> None:
+def _complete_below(node: TypeNode, value: Any) -> None:
     """Complete a struct, or the structs in a list or a map. The API has no nested lists or maps of lists."""
     struct = node.items or node.other or node
     plan = struct.completion
     if plan is None:
         return
-    if is_list(value):
-        held = value
-    elif struct is node or node.form == "schema":
-        held = [value]
-    else:
-        held = [*mapping(value).values()]
-    for member in held:
-        if is_mapping(member):
+    is_one = type_of(value) is dict and (struct is node or node.form == "schema")
+    for member in (value,) if is_one else value if type_of(value) is list else value.values():
+        if type_of(member) is dict:
             _complete(plan, member)
 
 
@@ -137,7 +131,6 @@ def _canonical(fields: Fields, name: str, *, of_resource: bool = False) -> None:
 
 
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")
-_CONTAINERS: Final = (dict, list)
 
 
 def prune(node: TypeNode, fields: dict[str, object], path: str = "") -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from deltaloop.api.json_values import is_list, is_mapping, value_type
-from deltaloop.schemas.field_errors import DecodingFault
+from deltaloop.schemas.field_errors import DecodingFault, DecodingFaultError
 from deltaloop.schemas.types import TypeNode
 
 _TAKEN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -26,26 +26,20 @@ _TAKEN: Final[Mapping[str, tuple[str, ...]]] = {
 _WHOLE: Final = ("int32", "int64", "intstr")
 
 
-class _WrongTypeError(Exception):
-    def __init__(self, fault: DecodingFault) -> None:
-        super().__init__()
-        self.fault = fault
-
-
 def convert_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | None:
     """Convert floats with integer values to int in place, and return the first value of a wrong type."""
     try:
         _struct(node, fields)
-    except _WrongTypeError as error:
+    except DecodingFaultError as error:
         return error.fault
     return None
 
 
 def _struct(node: TypeNode, fields: dict[str, object]) -> None:
+    types = node.fields
     for name, value in fields.items():
-        below = node.fields.get(name)
-        if below is not None and value is not None and not (type(value) is str and below.form == "string"):
-            fields[name] = _value(below, value)
+        if value is not None and name in types and not (type(value) is str and types[name].form == "string"):
+            fields[name] = _value(types[name], value)
 
 
 def _value(node: TypeNode, value: object) -> object:
@@ -75,6 +69,6 @@ def _value(node: TypeNode, value: object) -> object:
     return value
 
 
-def _wrong(node: TypeNode, value: object) -> _WrongTypeError:
+def _wrong(node: TypeNode, value: object) -> DecodingFaultError:
     number = value if isinstance(value, float) else None
-    return _WrongTypeError(DecodingFault("", "", node, value_type(value), number=number))
+    return DecodingFaultError(DecodingFault("", "", node, value_type(value), number=number))

@@ -136,7 +136,7 @@ def _may_have_duplicates(body: bytes) -> bool:
     if b"\\u003" in body:
         return True
     try:
-        again = encode_sorted(decode_in_parts(body))
+        again = encode_sorted(decode_in_parts(body), size=len(body))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return True
     return again.count(b":") != body.count(b":")

@@ -39,6 +39,12 @@ class DecodingFault(msgspec.Struct, frozen=True):
     why: str = ""
 
 
+class DecodingFaultError(Exception):
+    def __init__(self, fault: DecodingFault) -> None:
+        super().__init__()
+        self.fault = fault
+
+
 class MergingFault(msgspec.Struct, frozen=True):
     """Value that cannot be merged by its type, without its data. The response adds the message."""
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from deltaloop.schemas.go_numbers import days_of_month
 from deltaloop.schemas.go_urls import UrlError, parse_request_url
 from deltaloop.schemas.patterns.matching import compile_pattern
 from deltaloop.schemas.work import charge
 
 _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
-_DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})([^\n][0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 _INT64: Final = 2**63
@@ -24,7 +24,7 @@ _STEPS_OF_A_CHARACTER: Final = 8
 # Syntax of Go's time.ParseDuration, and of a part in the older format. The longest letter of a unit comes first.
 _GO_DURATION: Final = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
 _GO_PART: Final = re.compile(r"([0-9]*)(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h)")
-_NANOSECONDS: Final = {
+NANOSECONDS: Final = {
     "ns": 1,
     "us": 10**3,
     "µs": 10**3,
@@ -86,8 +86,7 @@ def _is_date(value: str) -> bool:
     if match is None:
         return False
     year, month, day = (int(part) for part in match.groups())
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 1 <= month <= 12 and 1 <= day <= _DAYS[month - 1] and (leap or (month, day) != (2, 29))
+    return 1 <= month <= 12 and 1 <= day <= days_of_month(year, month)
 
 
 def _is_date_time(value: str) -> bool:
@@ -106,7 +105,7 @@ def duration_nanoseconds(value: str) -> int:
 
 def _unit(name: str) -> int:
     longest = next((nanoseconds for long, nanoseconds in _LONG_UNITS.items() if name.startswith(long)), 0)
-    return _NANOSECONDS.get(name) or _OLD_UNITS.get(name, longest)
+    return NANOSECONDS.get(name) or _OLD_UNITS.get(name, longest)
 
 
 def _is_duration(value: str) -> bool:
@@ -126,9 +125,9 @@ def _nanoseconds(value: str) -> int:
     for whole, fraction, unit in _GO_PART.findall(value):
         if len(whole) > 19:
             return _INT64
-        total += int(whole or "0") * _NANOSECONDS[unit]
+        total += int(whole or "0") * NANOSECONDS[unit]
         digits = fraction[1:19]
-        total += int(digits or "0") * _NANOSECONDS[unit] // 10 ** len(digits)
+        total += int(digits or "0") * NANOSECONDS[unit] // 10 ** len(digits)
     return total
 
 

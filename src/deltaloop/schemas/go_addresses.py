@@ -6,96 +6,23 @@ Source: Go net/netip/netip.go.
 from __future__ import annotations
 
 import re
-from ipaddress import IPv6Address
-from typing import Final, final
-
-import msgspec
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, ip_interface
+from typing import Final, TypeAlias
 
 from deltaloop.schemas.go_numbers import quoted
 from deltaloop.schemas.work import charge
 
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Interface | IPv6Interface
+"""Address with the length of a prefix."""
+
 _FIELD: Final = re.compile("[0-9a-fA-F]*")
 _FIELDS: Final = 8
 _LONGEST_FIELD: Final = 4
-_BITS: Final = {4: 32, 6: 128}
 
 
 class AddressError(ValueError):
     """A string is not an address or a network. The message is Go's."""
-
-
-@final
-class Address(msgspec.Struct, frozen=True):
-    """IP address. ``family`` is 4 or 6."""
-
-    family: int
-    number: int
-    zone: str = ""
-
-    def __str__(self) -> str:
-        if self.family == 4:
-            return ".".join(str(self.number >> shift & 255) for shift in (24, 16, 8, 0))
-        return str(IPv6Address(self.number))
-
-    @property
-    def bits(self) -> int:
-        return _BITS[self.family]
-
-    @property
-    def is_mapped(self) -> bool:
-        return self.family == 6 and self.number >> 32 == 0xFFFF
-
-    def starts_with(self, number: int, bits: int) -> bool:
-        return self.number >> (self.bits - bits) == number
-
-    @property
-    def is_unspecified(self) -> bool:
-        return self.number == 0
-
-    @property
-    def is_loopback(self) -> bool:
-        return self.starts_with(127, 8) if self.family == 4 else self.number == 1
-
-    @property
-    def is_multicast(self) -> bool:
-        return self.starts_with(0xE, 4) if self.family == 4 else self.starts_with(0xFF, 8)
-
-    @property
-    def is_link_local_multicast(self) -> bool:
-        if self.family == 4:
-            return self.starts_with(224 << 16, 24)
-        return self.number >> 112 & 0xFF0F == 0xFF02
-
-    @property
-    def is_link_local_unicast(self) -> bool:
-        return self.starts_with(169 << 8 | 254, 16) if self.family == 4 else self.starts_with(0xFE80 >> 6, 10)
-
-    @property
-    def is_global_unicast(self) -> bool:
-        if self.is_unspecified or (self.family == 4 and self.number == 0xFFFFFFFF):
-            return False
-        return not (self.is_loopback or self.is_multicast or self.is_link_local_unicast)
-
-
-@final
-class Network(msgspec.Struct, frozen=True):
-    """Address and the length of its prefix in bits."""
-
-    address: Address
-    bits: int
-
-    def __str__(self) -> str:
-        return f"{self.address}/{self.bits}"
-
-    @property
-    def masked(self) -> Network:
-        """Network whose host bits are zero."""
-        rest = self.address.bits - self.bits
-        return Network(Address(self.address.family, self.address.number >> rest << rest), self.bits)
-
-    def contains(self, address: Address) -> bool:
-        same_family = self.address.family == address.family and not address.zone
-        return same_family and address.starts_with(self.address.number >> (self.address.bits - self.bits), self.bits)
 
 
 def parse_network(text: str) -> Network:
@@ -103,27 +30,28 @@ def parse_network(text: str) -> Network:
     if not slash:
         raise _no_network(text, "no '/'")
     try:
-        address = parse_address(head)
+        address, zone = parse_address(head)
     except AddressError as error:
         raise _no_network(text, str(error)) from None
-    if address.zone:
+    if zone:
         raise _no_network(text, "IPv6 zones cannot be present in a prefix")
     if not re.fullmatch("[0-9]|[1-9][0-9]{1,17}", tail, re.ASCII):
         raise _no_network(text, f"bad bits after slash: {quoted(tail)}")
-    if int(tail) > address.bits:
+    if int(tail) > address.max_prefixlen:
         raise _no_network(text, "prefix length out of range")
-    return Network(address, int(tail))
+    return ip_interface((address, int(tail)))
 
 
 def _no_network(text: str, why: str) -> AddressError:
     return AddressError(f"netip.ParsePrefix({quoted(text)}): {why}")
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> tuple[Address, str]:
+    """Return an address and its zone."""
     charge(20 + 8 * len(text))
     first = next((sign for sign in text if sign in ".:%"), "")
     if first == ".":
-        return Address(4, _four_fields(text, text))
+        return IPv4Address(_four_fields(text, text)), ""
     if first == ":":
         return _parse_six(text)
     raise _no_address(text, "missing IPv6 address" if first else "unable to parse IP")
@@ -157,7 +85,7 @@ def _four_fields(text: str, part: str) -> int:
     return fields[0] << 24 | fields[1] << 16 | fields[2] << 8 | value
 
 
-def _parse_six(text: str) -> Address:
+def _parse_six(text: str) -> tuple[Address, str]:
     rest, percent, zone = text.partition("%")
     if percent and not zone:
         raise _no_address(text, "zone must be a non-empty string")
@@ -166,7 +94,7 @@ def _parse_six(text: str) -> Address:
     if rest.startswith("::"):
         gap, rest = 0, rest[2:]
         if not rest:
-            return Address(6, 0, zone)
+            return IPv6Address(0), zone
     while len(fields) < _FIELDS:
         field = _hexadecimal_field(text, rest)
         if rest.startswith(".", len(field)):
@@ -186,7 +114,7 @@ def _parse_six(text: str) -> Address:
                 break
     if rest:
         raise _no_address(text, "trailing garbage after address", rest)
-    return Address(6, _six_fields(text, fields, gap), zone)
+    return IPv6Address(_six_fields(text, fields, gap)), zone
 
 
 def _six_fields(text: str, fields: list[int], gap: int | None) -> int:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from calendar import monthrange
+from calendar import isleap
 from decimal import Decimal
 from typing import Final, TypeAlias
 
-_SHORT: Final = {
+SHORT_ESCAPES: Final = {
     "\a": "\\a",
     "\b": "\\b",
     "\f": "\\f",
@@ -26,7 +26,8 @@ _SHORT: Final = {
 
 
 def quoted(text: str) -> str:
-    return f'"{"".join(_SHORT.get(sign) or (sign if sign.isprintable() else _escaped(ord(sign))) for sign in text)}"'
+    signs = (SHORT_ESCAPES.get(sign) or (sign if sign.isprintable() else _escaped(ord(sign))) for sign in text)
+    return f'"{"".join(signs)}"'
 
 
 def _escaped(code: int) -> str:
@@ -35,6 +36,7 @@ def _escaped(code: int) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 DATE_LAYOUT: Final = "2006-01-02"
 LOCAL_LAYOUT: Final = "2006-01-02T15:04:05"
 _PART: Final = re.compile(r"([^0-9]*)(2006|01|02|15|04|05)")
@@ -73,8 +75,11 @@ def why_no_time(layout: str, text: str) -> str:
         rest = rest[match.end() :]
     if rest:
         return f"{told}: extra text: {_quoted(rest)}"
-    year = found["2006"] or 400  # Python's calendar begins with year 1, but year 0 is a leap year
-    return "" if 1 <= found["02"] <= monthrange(year, found["01"])[1] else f"{told}: day out of range"
+    return "" if 1 <= found["02"] <= days_of_month(found["2006"], found["01"]) else f"{told}: day out of range"
+
+
+def days_of_month(year: int, month: int) -> int:
+    return _DAYS[month - 1] + (month == 2 and isleap(year))
 
 
 def _quoted(text: str) -> str:

@@ -214,10 +214,10 @@ def _literal_address(host: str) -> str:
         name, zone = name[:at], _unescaped(name[at:], "zone")
     name = _unescaped(name, "host") + zone
     try:
-        address = parse_address(name)
+        address, _ = parse_address(name)
     except AddressError as error:
         raise UrlError(f"invalid host: {error}") from None
-    if address.family == 4:
+    if address.version == 4:
         raise UrlError("invalid IP-literal")
     return f"[{name}]{port}"
 

@@ -165,18 +165,17 @@ class _Parts:
         return "".join(texts), at + 1
 
 
-def encode_sorted(value: object) -> bytes:
-    """Encode a value as JSON with sorted keys, in groups if it is large."""
-    return _encode(value) if size_of(value) <= PART else b"".join(_encoded(value))
+def encode_sorted(value: object, *, size: int | None = None) -> bytes:
+    """Encode a value as JSON with sorted keys, in groups if its size, or a known bound of it, is large."""
+    return _encode(value) if (size_of(value) if size is None else size) <= PART else b"".join(_encoded(value))
 
 
 def size_of(value: object) -> int:
     """Count the values inside a value, and long strings several times. The count stops soon after ``PART``."""
-    size = 1
+    size, texts = 1, list[str]()
     level: list[Any] = [value]
     while level and size <= PART:
         inner: list[Any] = []
-        texts: list[str] = []
         for each in level:
             kind = type_of(each)
             if kind is str:
@@ -185,9 +184,9 @@ def size_of(value: object) -> int:
                 inner += each.values()
             elif kind is list:
                 inner += each
-        size += len(inner) + len("".join(texts)) // _UNIT
+        size += len(inner)
         level = inner
-    return size
+    return size + len("".join(texts)) // _UNIT
 
 
 def _encoded(value: object) -> Iterator[bytes]:

@@ -37,25 +37,26 @@ class TooManyPartsError(DeltaloopError, msgspec.DecodeError):
 
 def decode_json(content: bytes | str) -> Any:
     """Decode JSON, or raise TooDeepError or DecodeError without data."""
-    _check_parts(content)
+    opened = _opened(content)
+    if opened > MAX_PARTS:
+        raise TooManyPartsError
     try:
         value = decode_in_parts(content)
     except RecursionError:
         raise TooDeepError from None
-    check_depth(value)
+    if opened > MAX_DEPTH:
+        check_depth(value)
     return value
 
 
-def _check_parts(content: bytes | str) -> None:
+def _opened(content: bytes | str) -> int:
+    """Return the number of opening brackets, without those in strings if there are many."""
     data = content.encode(errors="replace") if isinstance(content, str) else content
-    if len(data) <= MAX_PARTS or data.count(b"{") + data.count(b"[") <= MAX_PARTS:
-        return
-    # Brackets in strings are only excluded here, because few inputs have so many brackets.
-    outside = data.count(b"{") + data.count(b"[")
-    for text in _TEXT.finditer(data):
-        outside -= data.count(b"{", *text.span()) + data.count(b"[", *text.span())
-    if outside > MAX_PARTS:
-        raise TooManyPartsError
+    opened = data.count(b"{") + data.count(b"[")
+    if opened > MAX_PARTS:
+        for text in _TEXT.finditer(data):
+            opened -= data.count(b"{", *text.span()) + data.count(b"[", *text.span())
+    return opened
 
 
 def check_depth(value: object, *, most: int = MAX_DEPTH) -> None:

@@ -55,11 +55,6 @@ class ParsedQuantity(msgspec.Struct, frozen=True):
     units: int | None = None
 
 
-def canonical_quantity(sent: str, *, of_resource: bool = False) -> str:
-    """Return a quantity in canonical form. ``of_resource`` rounds up to thousandths."""
-    return _canonical(sent, of_resource)
-
-
 def decimal_quantity(sent: str) -> tuple[int, int, bool]:
     """Return a quantity as a number, its power of ten, and whether Go stores it as a 64-bit integer."""
     found = parsed_quantity(sent)
@@ -94,7 +89,8 @@ def written_quantity(found: ParsedQuantity) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _canonical(sent: str, of_resource: bool) -> str:
+def canonical_quantity(sent: str, *, of_resource: bool = False) -> str:
+    """Return a quantity in canonical form. ``of_resource`` rounds up to thousandths."""
     found = _parse(sent)
     nanos, kept = found.nanos, found.kept
     if of_resource and found.scale < -3:

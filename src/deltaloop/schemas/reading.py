@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from deltaloop._internal.root_error import DeltaloopError
-from deltaloop.api.json_values import is_list, is_mapping, value_type
-from deltaloop.schemas.field_errors import DecodingFault
+from deltaloop.api.json_values import type_of, value_type
+from deltaloop.schemas.field_errors import DecodingFault, DecodingFaultError
+from deltaloop.schemas.go_numbers import days_of_month
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.schemas.types import TypeNode
 
@@ -25,7 +25,6 @@ _TIME: Final = re.compile(
 )
 _DIGITS: Final = 7  # point and six digits
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
-_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LAST_YEAR: Final = 9999
 
 
@@ -61,7 +60,9 @@ def read_micro_time(value: str) -> str:
 def _in_utc(found: re.Match[str]) -> str:
     """Return a time in UTC without its fraction, or "" if it does not exist."""
     year, month, day, hour, minute, second = map(int, found.groups()[:6])
-    if not (year and 1 <= month <= 12 and 1 <= day <= _days_of(year, month) and hour < 24 and max(minute, second) < 60):
+    if not (
+        year and 1 <= month <= 12 and 1 <= day <= days_of_month(year, month) and hour < 24 and max(minute, second) < 60
+    ):
         return ""
     zone = found[8]
     if zone == "Z":
@@ -74,19 +75,14 @@ def _in_utc(found: re.Match[str]) -> str:
     day += days
     if day < 1:
         month -= 1
-    elif day > _days_of(year, month):
-        day -= _days_of(year, month)
+    elif day > days_of_month(year, month):
+        day -= days_of_month(year, month)
         month += 1
     year, month = (year - 1, 12) if month < 1 else (year + 1, 1) if month > 12 else (year, month)
     if not 1 <= year <= _LAST_YEAR:
         return ""
-    day = day if day >= 1 else _days_of(year, month)
+    day = day if day >= 1 else days_of_month(year, month)
     return f"{year:04}-{month:02}-{day:02}T{minute // 60:02}:{minute % 60:02}:{second:02}"
-
-
-def _days_of(year: int, month: int) -> int:
-    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return _DAYS[month - 1] + leap
 
 
 _TEXT: Final = (str,)
@@ -116,17 +112,16 @@ _ZEROS: Final[Mapping[str, object]] = {
     "quantity": "0",
     "intstr": 0,
 }
+_UNCHANGED: Final = {("string", str), ("boolean", bool)}
+"""Forms with types of values that are always right."""
 _MAYBE_SCHEMAS: Final = ("additionalProperties", "additionalItems")
 
 
 def read_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | None:
     """Decode an object of a built-in kind in place, except for kind and version, and return the first wrong value."""
-    reading = _Reading()
     try:
-        for name in list(fields):
-            if name not in ("kind", "apiVersion"):
-                reading.field(node, fields, name, "")
-    except _WrongValueError as error:
+        _Reading().struct(node, fields, "", but=("kind", "apiVersion"))
+    except DecodingFaultError as error:
         return error.fault
     return None
 
@@ -150,15 +145,9 @@ def check_value(node: TypeNode, value: object, *, whole: bool = False) -> Decodi
     try:
         if value is not None:
             _Reading(writes=False, whole=whole).value(node, value, node, "")
-    except _WrongValueError as error:
+    except DecodingFaultError as error:
         return error.fault
     return None
-
-
-class _WrongValueError(Exception):
-    def __init__(self, fault: DecodingFault) -> None:
-        super().__init__()
-        self.fault = fault
 
 
 # Defaults that an empty list replaces. Other defaults are also written instead of empty lists.
@@ -170,33 +159,33 @@ class _Reading:
     writes: bool = True
     whole: bool = False
 
-    def struct(self, node: TypeNode, fields: dict[str, object], path: str) -> None:
+    def struct(self, node: TypeNode, fields: dict[str, Any], path: str, *, but: tuple[str, ...] = ()) -> None:
+        types = node.fields
         for name in list(fields):
-            child = node.fields.get(name)
-            if fields[name] is None or not (child is None or (child.form == "string" and type(fields[name]) is str)):
-                self.field(node, fields, name, path)
-
-    def field(self, struct: TypeNode, fields: dict[str, object], name: str, path: str) -> None:
-        value = fields[name]
-        if value is None:
-            if self.writes:
+            value = fields[name]
+            if name in but:
+                continue
+            if value is None:
+                if self.writes:
+                    del fields[name]
+                continue
+            if name not in types or (types[name].form, type_of(value)) in _UNCHANGED:
+                continue
+            below = types[name]
+            read = self.value(below, value, node, f"{path}.{name}" if path else name)
+            if read is not value and (self.writes or type_of(value) is float):
+                fields[name] = read
+            empty = (
+                self.writes and not read and below.form in ("list", "object") and not below.name and read in ([], {})
+            )
+            if empty and (node.name, name) not in _NO_DEFAULT_IF_EMPTY:
                 del fields[name]
-            return
-        node = struct.fields.get(name)
-        if node is None or (type(value) is str and node.form == "string"):
-            return
-        read = self.value(node, value, struct, f"{path}.{name}" if path else name)
-        if read is not value and (self.writes or type(value) is float):
-            fields[name] = read
-        empty = self.writes and not read and node.form in ("list", "object") and not node.name and read in ([], {})
-        if empty and (struct.name, name) not in _NO_DEFAULT_IF_EMPTY:
-            del fields[name]
 
-    def value(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> object:
+    def value(self, node: TypeNode, value: Any, struct: TypeNode, path: str) -> object:
         """Return a value as Go writes it. Containers are changed in place."""
         match node.form:
             case "object":
-                if not is_mapping(value):
+                if type_of(value) is not dict:
                     raise _wrong(node, value, struct, path)
                 if node.other is not None:
                     self._items(node.other, value, value.items(), struct, path)
@@ -204,10 +193,11 @@ class _Reading:
                     self.struct(node, value, path)
                 return value
             case "list":
-                if not is_list(value):
+                if type_of(value) is not list:
                     raise _wrong(node, value, struct, path)
                 if node.items is not None:
-                    self._items(node.items, value, enumerate(value), struct, path)
+                    items: list[object] = value
+                    self._items(node.items, items, enumerate(items), struct, path)
                 return value
             case "any":
                 return value
@@ -228,17 +218,18 @@ class _Reading:
         struct: TypeNode,
         path: str,
     ) -> None:
-        # Go cannot omit an item, so a null becomes a zero value.
-        zero: object = dict[str, object]() if node.name and node.form == "object" else _ZEROS.get(node.form)
         for place, item in found:
-            if type(item) is str and node.form == "string":
+            if (node.form, type(item)) in _UNCHANGED:
                 continue
             if item is not None:
                 read = self.value(node, item, struct, path)
                 if read is not item and self.writes:
                     held[place] = read
-            elif zero is not None and self.writes:
-                held[place] = copy(zero)
+            elif self.writes:
+                # Go cannot omit an item, so a null becomes a zero value.
+                zero: object = dict[str, object]() if node.name and node.form == "object" else _ZEROS.get(node.form)
+                if zero is not None:
+                    held[place] = zero
 
     def _schema(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> None:
         if path.endswith(_MAYBE_SCHEMAS) and value_type(value) not in ("object", "boolean"):
@@ -271,8 +262,8 @@ def _check_quantity(node: TypeNode, value: object, struct: TypeNode, path: str) 
         raise _wrong(node, value, struct, path, str(error)) from None
 
 
-def _wrong(node: TypeNode, value: object, struct: TypeNode, path: str, why: str = "") -> _WrongValueError:
+def _wrong(node: TypeNode, value: object, struct: TypeNode, path: str, why: str = "") -> DecodingFaultError:
     found = value_type(value)
     wants_number = found in ("integer", "number") and node.form in ("int32", "int64", "intstr")
     number = cast("float", value) if wants_number else None
-    return _WrongValueError(DecodingFault(path, struct.name, node, found, number=number, why=why))
+    return DecodingFaultError(DecodingFault(path, struct.name, node, found, number=number, why=why))

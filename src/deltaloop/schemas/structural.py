@@ -11,6 +11,7 @@ from typing import Final
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
+from deltaloop.schemas.formats import FORMATS
 from deltaloop.schemas.patterns.matching import pattern_error
 
 OPEN: Final = "x-kubernetes-preserve-unknown-fields"
@@ -67,7 +68,7 @@ def unknown_formats(schemas: Iterable[dict[str, object]]) -> Iterator[str]:
     """Yield the formats that the real server does not know for their types (pkg/apiserver/validation/formats.go)."""
     for fields in schemas:
         name = text(fields.get("format"))
-        if name and name.replace("-", "") not in _FORMATS.get(text(fields.get("type")), _TEXT_FORMATS):
+        if name and name.replace("-", "") not in _FORMATS.get(text(fields.get("type")), FORMATS):
             yield name
 
 
@@ -93,13 +94,6 @@ def schemas_in(schema: object) -> Iterator[dict[str, object]]:
 
 
 _NUMBERS: Final = frozenset({"int32", "int64", "float", "double"})
-_TEXT_FORMATS: Final = frozenset(
-    {
-        *("bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "byte", "password"),
-        *("uuid", "uuid3", "uuid4", "uuid5", "isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor"),
-        *("date", "duration", "datetime", "k8sshortname", "k8slongname"),
-    }
-)
 _FORMATS: Final = {"integer": _NUMBERS, "number": _NUMBERS}
 
 

@@ -275,13 +275,16 @@ class RuleTable:
     def _ruled(self, struct: StructType, name: str, rule: FieldRule | None, *, tagged: bool) -> RuledField:
         shape = struct.fields.get(name, "any")
         held, held_in = _struct_in(shape)
+        zero = _ZEROS.get(shape) if isinstance(shape, str) and _is_value(struct, name) else None
+        rule = rule or _NO_RULE
         return RuledField(
             name=name,
-            rule=_NO_RULE if rule is None else rule,
-            zero=_ZEROS.get(shape) if isinstance(shape, str) and _is_value(struct, name) else None,
-            checks=tuple(self._checks[check] for check in rule.checks) if rule is not None else (),
+            rule=rule,
+            zero=zero,
+            checks=tuple(self._checks[check] for check in rule.checks),
             below=self.rules(held, tagged=tagged) if held else NO_TYPE,
             held_in=held_in,
+            may_miss=not rule.required and (rule.optional or zero is None),
         )
 
 

@@ -8,7 +8,7 @@ pkg/apiserver/schema/{listtype,objectmeta}.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final, TypeAlias, cast
 
@@ -25,100 +25,94 @@ from deltaloop.schemas.work import charge
 Errors: TypeAlias = list[SchemaError]
 _NUMBERS: Final = frozenset({"integer", "number"})
 _STEPS: Final = 10
-Check: TypeAlias = Callable[[TypeNode, object, str, Errors], None]
-"""Function that adds the errors of a value, given its type, the value, its path and the list of errors."""
 
 
-def alternative_errors(check: Check, check_type: Check, rules: Rules, value: object, path: str) -> Errors:
-    return _Alternatives(check, check_type).errors(rules, value, path)
+def _alternative_errors(rules: Rules, value: object, path: str) -> Errors:
+    errors: Errors = []
+    if rules.any_of:
+        results = [_errors_of(part, value, path) for part in rules.any_of]
+        if all(results):
+            errors.append(_composite(path, "must validate at least one schema (anyOf)"))
+            errors.extend(results[_nearest(rules.any_of, value)])
+    if rules.one_of:
+        results = [_errors_of(part, value, path) for part in rules.one_of]
+        valid = sum(not result for result in results)
+        if valid != 1:
+            found = f"Found {valid} valid alternatives" if valid else "Found none valid"
+            errors.append(_composite(path, f"must validate one and only one schema (oneOf). {found}"))
+            if not valid:
+                errors.extend(results[_nearest(rules.one_of, value)])
+    if rules.all_of:
+        results = [_errors_of(part, value, path) for part in rules.all_of]
+        for result in results:
+            errors.extend(result)
+        if any(results):
+            tail = ". None validated" if all(results) else ""
+            errors.append(_composite(path, f"must validate all the schemas (allOf){tail}"))
+    if rules.not_ is not None and not _errors_of(rules.not_, value, path):
+        errors.append(_composite(path, "must not validate the schema (not)"))
+    return errors
 
 
-class _Alternatives:
-    def __init__(self, check: Check, check_type: Check) -> None:
-        self._check = check
-        self._check_type = check_type
+def _errors_of(node: TypeNode, value: object, path: str = "") -> Errors:
+    errors: Errors = []
+    charge(_STEPS)
+    _check(node, value, path, errors)
+    return errors
 
-    def errors(self, rules: Rules, value: object, path: str) -> Errors:
-        errors: Errors = []
-        if rules.any_of:
-            results = [self._errors_of(part, value, path) for part in rules.any_of]
-            if all(results):
-                errors.append(_composite(path, "must validate at least one schema (anyOf)"))
-                errors.extend(results[self._nearest(rules.any_of, value)])
-        if rules.one_of:
-            results = [self._errors_of(part, value, path) for part in rules.one_of]
-            valid = sum(not result for result in results)
-            if valid != 1:
-                found = f"Found {valid} valid alternatives" if valid else "Found none valid"
-                errors.append(_composite(path, f"must validate one and only one schema (oneOf). {found}"))
-                if not valid:
-                    errors.extend(results[self._nearest(rules.one_of, value)])
-        if rules.all_of:
-            results = [self._errors_of(part, value, path) for part in rules.all_of]
-            for result in results:
-                errors.extend(result)
-            if any(results):
-                tail = ". None validated" if all(results) else ""
-                errors.append(_composite(path, f"must validate all the schemas (allOf){tail}"))
-        if rules.not_ is not None and not self._errors_of(rules.not_, value, path):
-            errors.append(_composite(path, "must not validate the schema (not)"))
-        return errors
 
-    def _errors_of(self, node: TypeNode, value: object, path: str = "") -> Errors:
-        errors: Errors = []
-        charge(_STEPS)
-        self._check(node, value, path, errors)
-        return errors
+def _nearest(parts: tuple[TypeNode, ...], value: object) -> int:
+    counts = [_matches(part, value) for part in parts]
+    return counts.index(max(counts))
 
-    def _nearest(self, parts: tuple[TypeNode, ...], value: object) -> int:
-        counts = [self._matches(part, value) for part in parts]
-        return counts.index(max(counts))
 
-    def _matches(self, node: TypeNode, value: object) -> int:
-        charge(_STEPS)
-        value = as_sent(value) if type(value) is int else value
-        wrong: Errors = []
-        self._check_type(node, value, "", wrong)
-        has_type = not wrong
-        if value is None:
-            return int(has_type)
-        kind, rules = value_type(value), node.rules
-        form = rules.format if rules is not None else ""
-        count = 4 + self._of_alternatives(rules, value)  # the schema, the alternatives themselves, the enum
-        if node.types or form:
-            count += 1 + has_type
-        if kind == "string":
-            count += 1 + (form.replace("-", "") in FORMATS)
-        elif kind in _NUMBERS:
-            count += 2
-        elif kind == "array":
-            found: Any = value
-            count += 2 + sum(self._matches(node.items, item) for item in found if node.items is not None)
-        elif kind == "object":
-            fields: Any = value
-            count += 1 + self._of_fields(node, fields)
-        return count
+def _matches(node: TypeNode, value: object) -> int:
+    charge(_STEPS)
+    value = as_sent(value) if type(value) is int else value
+    wrong: Errors = []
+    _check_type(node, value, "", wrong)
+    has_type = not wrong
+    if value is None:
+        return int(has_type)
+    kind, rules = value_type(value), node.rules
+    form = rules.format if rules is not None else ""
+    count = 4 + _of_alternatives(rules, value)  # the schema, the alternatives themselves, the enum
+    if node.types or form:
+        count += 1 + has_type
+    if kind == "string":
+        count += 1 + (form.replace("-", "") in FORMATS)
+    elif kind in _NUMBERS:
+        count += 2
+    elif kind == "array":
+        found: Any = value
+        count += 2 + sum(_matches(node.items, item) for item in found if node.items is not None)
+    elif kind == "object":
+        fields: Any = value
+        count += 1 + _of_fields(node, fields)
+    return count
 
-    def _of_fields(self, node: TypeNode, fields: dict[str, object]) -> int:
-        pairs = ((node.fields.get(name) or node.other, inner) for name, inner in fields.items())
-        return sum(self._matches(child, inner) for child, inner in pairs if child not in (None, NOTHING))
 
-    def _of_alternatives(self, rules: Rules | None, value: object) -> int:
-        """Return the matches of the alternatives that contribute: all of allOf, one of anyOf and one of oneOf."""
-        if rules is None:
-            return 0
-        count = sum(self._matches(part, value) for part in rules.all_of)
-        if rules.any_of:
-            valid = next((part for part in rules.any_of if not self._errors_of(part, value)), None)
-            chosen = valid or rules.any_of[self._nearest(rules.any_of, value)]
-            count += self._matches(chosen, value)
-        if rules.one_of:
-            fitting = [part for part in rules.one_of if not self._errors_of(part, value)]
-            if len(fitting) == 1:
-                count += self._matches(fitting[0], value)
-            elif not fitting:
-                count += self._matches(rules.one_of[self._nearest(rules.one_of, value)], value)
-        return count
+def _of_fields(node: TypeNode, fields: dict[str, object]) -> int:
+    pairs = ((node.fields.get(name) or node.other, inner) for name, inner in fields.items())
+    return sum(_matches(child, inner) for child, inner in pairs if child not in (None, NOTHING))
+
+
+def _of_alternatives(rules: Rules | None, value: object) -> int:
+    """Return the matches of the alternatives that contribute: all of allOf, one of anyOf and one of oneOf."""
+    if rules is None:
+        return 0
+    count = sum(_matches(part, value) for part in rules.all_of)
+    if rules.any_of:
+        valid = next((part for part in rules.any_of if not _errors_of(part, value)), None)
+        chosen = valid or rules.any_of[_nearest(rules.any_of, value)]
+        count += _matches(chosen, value)
+    if rules.one_of:
+        fitting = [part for part in rules.one_of if not _errors_of(part, value)]
+        if len(fitting) == 1:
+            count += _matches(fitting[0], value)
+        elif not fitting:
+            count += _matches(rules.one_of[_nearest(rules.one_of, value)], value)
+    return count
 
 
 def _composite(path: str, rule: str) -> SchemaError:
@@ -304,7 +298,7 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
             _check_enum(rules, rules.enum, value, path, errors)
         return
     if rules is not None and (rules.all_of or rules.any_of or rules.one_of or rules.not_ is not None):
-        errors.extend(alternative_errors(_check, _check_type, rules, value, path))
+        errors.extend(_alternative_errors(rules, value, path))
     if kind == "string":
         if rules is not None:
             _check_text(rules, cast("str", value), path, errors)
@@ -430,7 +424,7 @@ def _check_list(node: TypeNode, value: list[object], path: str, errors: Errors, 
     if rules is None:
         return
     if rules.min_items is not None and len(value) < rules.min_items:
-        _wrong_size(path, len(value), f"should have at least {rules.min_items} items", errors)
+        _wrong(path, len(value), f"should have at least {rules.min_items} items", errors)
     if rules.max_items is not None and len(value) > rules.max_items:
         _too_many(path, len(value), rules.max_items, errors)
 
@@ -448,10 +442,6 @@ def _keys(node: TypeNode) -> tuple[str, ...]:
     return node.list_keys if node.list_type == "map" else ()
 
 
-def _wrong_size(path: str, size: int, rule: str, errors: Errors) -> None:
-    _wrong(path, size, rule, errors)
-
-
 def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
     errors.append(too_many(path or "<nil>", size, most))
 
@@ -461,7 +451,7 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
     rules = node.rules or _NO_RULES
     charge(_STEPS_OF_A_PART * (1 + len(fields)) + len(rules.required))
     if rules.min_properties is not None and len(fields) < rules.min_properties:
-        _wrong_size(path, len(fields), f"should have at least {rules.min_properties} properties", errors)
+        _wrong(path, len(fields), f"should have at least {rules.min_properties} properties", errors)
     if rules.max_properties is not None and len(fields) > rules.max_properties:
         _too_many(path, len(fields), rules.max_properties, errors)
     prefix = f"{path}." if path else ""

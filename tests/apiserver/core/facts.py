@@ -11,7 +11,7 @@ from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.writes.apply import apply
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.patch import patch

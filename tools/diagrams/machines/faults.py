@@ -12,7 +12,7 @@ from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, TypeAlias, final
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, final
 
 import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.schemas.checking import Check
 from deltaloop.schemas.field_errors import SchemaError
@@ -49,20 +51,21 @@ class Stored(Protocol):
     def count(self, resource: str) -> int: ...
 
 
-class Given(Protocol):
-    """Values of a write from outside (``WriteContext``)."""
+class Moment(NamedTuple):
+    """Time in seconds since 1970, UID and random number in [0, 1) for one write."""
+
+    now: float
+    uid: str = ""
+    random: float = 0.0
 
     @property
-    def now(self) -> float: ...
+    def time(self) -> str:
+        return _formatted(int(self.now))
 
-    @property
-    def time(self) -> str: ...
 
-    @property
-    def random(self) -> float: ...
-
-    @property
-    def uid(self) -> str: ...
+@lru_cache(maxsize=16)
+def _formatted(now: int) -> str:
+    return format_time(from_epoch(now))
 
 
 class Definitions(Protocol):
@@ -74,7 +77,7 @@ class Definitions(Protocol):
         """Report that the deletion of the objects of a CRD has begun."""
         ...
 
-    def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
+    def applied(self, crd: dict[str, object], moment: Moment) -> dict[str, object]:
         """Serve a CRD, and return it as it must be stored."""
         ...
 
@@ -100,7 +103,7 @@ class Writes(Protocol):
         """Store an existing object without further processing."""
         ...
 
-    def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
+    def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], moment: Moment) -> None:
         """Store an object with a changed status, like a write to ``/status``."""
         ...
 
@@ -169,7 +172,7 @@ class Subresource:
     version: str
     kind: str
     verbs: tuple[str, ...]
-    answer: Callable[[Asked, Writes, Given], None] | None = None
+    answer: Callable[[Asked, Writes, Moment], None] | None = None
     takes_object: bool = True
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
     done: int = 201
@@ -206,7 +209,7 @@ def _none(*_: object) -> tuple[()]:
 
 
 def _as_it_is(
-    _before: dict[str, object] | None, after: dict[str, object], _writes: Writes, _given: Given
+    _before: dict[str, object] | None, after: dict[str, object], _writes: Writes, _moment: Moment
 ) -> dict[str, object]:
     return after
 
@@ -290,8 +293,8 @@ class Strategy:
     warn_wanted: Callable[[dict[str, object]], Iterable[str]] = _none
     warn_update: Callable[[dict[str, object], dict[str, object]], Iterable[str]] = _none
     warn_status: Callable[[dict[str, object]], Iterable[str]] = _none
-    finish_new: Callable[[dict[str, object], Stored, Given], Iterable[SchemaError]] = _none
-    finish_update: Callable[[dict[str, object], dict[str, object], Stored, Given], Iterable[SchemaError]] = _none
+    finish_new: Callable[[dict[str, object], Stored, Moment], Iterable[SchemaError]] = _none
+    finish_update: Callable[[dict[str, object], dict[str, object], Stored, Moment], Iterable[SchemaError]] = _none
     subresources: tuple[Subresource, ...] = ()
     posts_to: tuple[ResourceType[Resource], str] | None = None
     row_conditions: Callable[[Mapping[str, object]], Sequence[Mapping[str, str]]] = _none
@@ -299,7 +302,7 @@ class Strategy:
     row_order: Callable[[Mapping[str, Any]], Any] | None = None
     default_of: Callable[[Sequence[Mapping[str, object]]], str] = _no_default
     check_new: Callable[[ResourceType[Resource], str, Writes], None] = _nothing
-    store: Callable[[dict[str, object] | None, dict[str, object], Writes, Given], dict[str, object]] = _as_it_is
+    store: Callable[[dict[str, object] | None, dict[str, object], Writes, Moment], dict[str, object]] = _as_it_is
     mark: Callable[[dict[str, object], dict[str, object]], None] = _nothing
     marked: Callable[[Resource, Writes, float], None] = _nothing
     removed: Callable[[str, Resource, Writes, float], None] = _nothing

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final
+from functools import partial
+from typing import Any, Final, Protocol, TypeAlias, final
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
@@ -19,7 +18,7 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.draft import Ask, ask_at_once
 from deltaloop.apiserver.core.storage.store import Objects
-from deltaloop.apiserver.core.strategy import Writes
+from deltaloop.apiserver.core.strategy import Moment, Writes
 from deltaloop.apiserver.core.user import Attributes, Decision, User
 from deltaloop.apiserver.core.wire.bodies import SentBody
 from deltaloop.apiserver.core.write_options import DeleteOptions, FieldValidation, WriteOptions
@@ -30,18 +29,6 @@ ITSELF: Final = User(name="system:apiserver", groups=("system:authenticated", "s
 _EVERYBODY: Final = AlwaysAllow()
 
 Effect: TypeAlias = Callable[[Writes], None]
-
-
-class Moment(NamedTuple):
-    """Time in seconds since 1970, UID and random number in [0, 1) for one write."""
-
-    now: float
-    uid: str = ""
-    random: float = 0.0
-
-    @property
-    def time(self) -> str:
-        return _formatted(int(self.now))
 
 
 Moments: TypeAlias = Callable[[], Moment]
@@ -88,13 +75,11 @@ class WriteContext:
     served: ServedResource
     namespace: str
     name: str
-    now: float
+    moment: Moment
     objects: Objects
     registry: Registry
     admission: Admission
     writes: Writes
-    uid: str = ""
-    random: float = 0.0
     subresource: str = ""
     dry_run: bool = False
     manager: str = OWN_MANAGER
@@ -110,10 +95,6 @@ class WriteContext:
     notes: Notes = field(default_factory=Notes)
     ask: Ask = ask_at_once
 
-    @property
-    def time(self) -> str:
-        return _formatted(int(self.now))
-
     def find(self) -> Resource | None:
         if not self.name:
             return None
@@ -127,8 +108,3 @@ class WriteContext:
 
     def decide(self, wanted: Attributes) -> Decision:
         return self.ask(partial(self.authorizer.decide, wanted))
-
-
-@lru_cache(maxsize=16)
-def _formatted(now: int) -> str:
-    return format_time(from_epoch(now))

@@ -24,6 +24,7 @@ from deltaloop.schemas.field_errors import (
     required,
     too_long,
 )
+from deltaloop.schemas.go_numbers import quoted
 
 OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
@@ -102,22 +103,7 @@ def _manager_errors(name: str) -> Iterator[SchemaError]:
     for position, sign in enumerate(name[: _LONGEST + 1]):
         if not sign.isprintable():
             text = f"invalid character U+{ord(sign):04X} (at position {len(name[:position].encode())})"
-            yield invalid_text("fieldManager", _quoted(name[: _LONGEST + 1]), text)
-
-
-def _quoted(text: str) -> str:
-    """Quote a text like Go's ``%q``, except for the short escapes of control characters."""
-    signs = (
-        f"\\{sign}"
-        if sign in '"\\'
-        else sign
-        if sign.isprintable()
-        else f"\\x{ord(sign):02x}"
-        if ord(sign) < 128
-        else f"\\u{ord(sign):04x}"
-        for sign in text
-    )
-    return f'"{"".join(signs)}"'
+            yield invalid_text("fieldManager", quoted(name[: _LONGEST + 1]), text)
 
 
 def parse_boolean(text: str | None) -> bool | None:

@@ -6,7 +6,7 @@ Source: k8s.io/apiserver pkg/cel/library/cost.go.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from deltaloop.cel.costs import (
@@ -17,7 +17,6 @@ from deltaloop.cel.costs import (
     TEXT_FACTOR,
     UNLIMITED,
     CallEstimate,
-    CallEstimator,
     CallShape,
     Cost,
     Estimate,
@@ -236,10 +235,6 @@ def _named(names: str, cost: Cost) -> dict[str, Cost]:
     return dict.fromkeys(names.split(), cost)
 
 
-def _cost(actual: Callable[[_Values, Any], int | None], estimated: CallEstimator, *reads: int) -> Cost:
-    return Cost(actual, estimated, reads)
-
-
 KUBERNETES_COSTS: Final = {
     **_named("check", _always(_ONE_CHECK)),
     **_named(
@@ -251,22 +246,22 @@ KUBERNETES_COSTS: Final = {
     ),
     **_named(
         "fieldSelector labelSelector",
-        _cost(_selected, lambda call: (_selector_cost(call.arguments[0].any_size), None), 1),
+        Cost(_selected, lambda call: (_selector_cost(call.arguments[0].any_size), None), (1,)),
     ),
     **_named(
         "isSorted sum max min indexOf lastIndexOf includes",
-        _cost(lambda values, _: _traversed(values[0]), _traversed_estimate, 0),
+        Cost(lambda values, _: _traversed(values[0]), _traversed_estimate, (0,)),
     ),
     **_named("url jsonpatch.escapeKey lowerAscii upperAscii substring trim", _through(keeps_size=True)),
     **_named("cidr isIP isCIDR quantity isQuantity semver isSemver", _through()),
     **_named("ip.isCanonical", _through(2 * TEXT_FACTOR)),
-    "ip": _cost(_address, _address_estimate, 0),
-    "replace": _cost(_through(2 * TEXT_FACTOR).actual, _replaced_estimate, 0),
-    "split": _cost(_through(2 * TEXT_FACTOR).actual, _split_estimate, 0),
+    "ip": Cost(_address, _address_estimate, (0,)),
+    "replace": Cost(_through(2 * TEXT_FACTOR).actual, _replaced_estimate, (0,)),
+    "split": Cost(_through(2 * TEXT_FACTOR).actual, _split_estimate, (0,)),
     "join": Cost(lambda _, result: through_text(size_of(result), 2 * TEXT_FACTOR), _joined_estimate, None),
-    **_named("find findAll", _cost(matched, _found_estimate, 0, 1)),
-    "containsIP": _cost(_contained, _contains_estimate, 0, 1),
-    "containsCIDR": _cost(_network_contained, _contains_estimate, 0, 1),
-    "validate": _cost(_validated, _validated_estimate, 0, 1),
-    "_==_": _cost(_equality, _equality_estimate, 0),
+    **_named("find findAll", Cost(matched, _found_estimate, (0, 1))),
+    "containsIP": Cost(_contained, _contains_estimate, (0, 1)),
+    "containsCIDR": Cost(_network_contained, _contains_estimate, (0, 1)),
+    "validate": Cost(_validated, _validated_estimate, (0, 1)),
+    "_==_": Cost(_equality, _equality_estimate, (0,)),
 }

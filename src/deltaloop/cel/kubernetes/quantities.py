@@ -6,9 +6,10 @@ Source: k8s.io/apiserver pkg/cel/library/quantity.go; apimachinery pkg/api/resou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final, final
 
-from deltaloop.cel.errors import EvaluationError, no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload, succeeds
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_of
 from deltaloop.cel.values import INT_LEAST, INT_MOST
@@ -47,14 +48,6 @@ def _parsed(text: str) -> Quantity:
         return Quantity(*decimal_quantity(text), text=text)
     except MalformedQuantityError as error:
         raise EvaluationError(str(error)) from None
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        decimal_quantity(text)
-    except MalformedQuantityError:
-        return False
-    return True
 
 
 def _aligned(one: Quantity, other: Quantity) -> tuple[int, int, int]:
@@ -115,7 +108,7 @@ QUANTITIES: Final = Library(
     "kubernetes.quantity",
     {
         "quantity": (function("string_to_quantity", (STRING,), QUANTITY, _parsed),),
-        "isQuantity": (function("is_quantity_string", (STRING,), BOOL, _is_quantity),),
+        "isQuantity": (function("is_quantity_string", (STRING,), BOOL, partial(succeeds, _parsed)),),
         "sign": (function("quantity_sign", (QUANTITY,), INT, lambda a: (a.units > 0) - (a.units < 0)),),
         "isGreaterThan": (
             method("quantity_is_greater_than", (QUANTITY, QUANTITY), BOOL, lambda a, b: _compared(a, b) > 0),

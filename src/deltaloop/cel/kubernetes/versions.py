@@ -6,11 +6,12 @@ Source: k8s.io/apiserver pkg/cel/library/semverlib.go; github.com/blang/semver v
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import ClassVar, Final, TypeAlias, final
 
 import msgspec
 
-from deltaloop.cel.errors import EvaluationError, no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload, succeeds
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, INT, STRING, Type, object_of
 from deltaloop.cel.values import UINT_MOST
@@ -106,14 +107,6 @@ def _tolerant(text: str, normalize: bool) -> SemanticVersion:
     return _parsed(".".join([*parts, "0", "0"][: max(3, len(parts))]))
 
 
-def _is_semver(text: str, normalize: bool = False) -> bool:
-    try:
-        _tolerant(text, normalize)
-    except EvaluationError:
-        return False
-    return True
-
-
 def _compared(one: SemanticVersion, other: SemanticVersion) -> int:
     charge(len(one.before_release))
     left = (one.numbers, not one.before_release, one.before_release)
@@ -134,8 +127,8 @@ SEMVERS: Final = Library(
             function("string_bool_to_semver", (STRING, BOOL), SEMVER, _tolerant),
         ),
         "isSemver": (
-            function("is_semver_string", (STRING,), BOOL, _is_semver),
-            function("is_semver_string_bool", (STRING, BOOL), BOOL, _is_semver),
+            function("is_semver_string", (STRING,), BOOL, partial(succeeds, _parsed)),
+            function("is_semver_string_bool", (STRING, BOOL), BOOL, partial(succeeds, _tolerant)),
         ),
         "isGreaterThan": (method("semver_is_greater_than", (SEMVER, SEMVER), BOOL, lambda a, b: _compared(a, b) > 0),),
         "isLessThan": (method("semver_is_less_than", (SEMVER, SEMVER), BOOL, lambda a, b: _compared(a, b) < 0),),

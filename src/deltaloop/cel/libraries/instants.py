@@ -16,25 +16,16 @@ from deltaloop.cel.library import Library, Overload, method
 from deltaloop.cel.types import DURATION, INT, STRING, TIMESTAMP
 from deltaloop.cel.values import SECOND, Duration, Timestamp, as_duration, as_timestamp
 from deltaloop.cel.zones import offset_seconds
+from deltaloop.schemas.formats import NANOSECONDS
+from deltaloop.schemas.go_numbers import days_of_month
 from deltaloop.schemas.work import charge
 
 _RFC3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))\Z", re.ASCII
 )
 _SPAN: Final = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_UNITS: Final = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "μs": 1_000,
-    "ms": 1_000_000,
-    "s": SECOND,
-    "m": 60 * SECOND,
-    "h": 3600 * SECOND,
-}
 _DAY: Final = 86400
 _STEPS: Final = 20
-_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LONGEST: Final = 200  # characters of a number, where 64 bits need 19 digits
 
 
@@ -51,13 +42,9 @@ class _Calendar(msgspec.Struct, frozen=True):
 
 def _days_before(year: int, month: int, day: int) -> int:
     """Return the days from 1970-01-01 to a date of the proleptic Gregorian calendar."""
-    earlier = year - 1
-    days = 365 * earlier + earlier // 4 - earlier // 100 + earlier // 400 - 719_162
-    return days + sum(_DAYS[: month - 1]) + (month > 2 and _is_leap(year)) + day - 1
-
-
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    before = year - 1
+    days = 365 * before + before // 4 - before // 100 + before // 400 - 719_162
+    return days + sum(days_of_month(year, earlier) for earlier in range(1, month)) + day - 1
 
 
 def _calendar(seconds: int) -> _Calendar:
@@ -69,11 +56,11 @@ def _calendar(seconds: int) -> _Calendar:
     while _days_before(year + 1, 1, 1) <= days:
         year += 1
     of_year = day = days - _days_before(year, 1, 1)
-    month = 0
-    while day >= (length := _DAYS[month] + (month == 1 and _is_leap(year))):
+    month = 1
+    while day >= (length := days_of_month(year, month)):
         day -= length
         month += 1
-    return _Calendar(year, month + 1, day + 1, of_year, (days + 4) % 7, rest)
+    return _Calendar(year, month, day + 1, of_year, (days + 4) % 7, rest)
 
 
 def parse_timestamp(text: str) -> Timestamp:
@@ -86,7 +73,7 @@ def parse_timestamp(text: str) -> Timestamp:
     fraction, sign, zone_hours, zone_minutes = match.groups()[6:]
     if not (1 <= month <= 12 and hour < 24 and minute < 60 and second < 60):
         raise _no_instant()
-    if not 1 <= day <= _DAYS[month - 1] + (month == 2 and _is_leap(year)):
+    if not 1 <= day <= days_of_month(year, month):
         raise _no_instant()
     ahead = int(zone_hours) * 3600 + int(zone_minutes) * 60 if sign else 0
     if sign and not (int(zone_hours) <= 24 and int(zone_minutes) < 60):
@@ -124,7 +111,7 @@ def parse_duration(text: str) -> Duration:
         match = _SPAN.match(rest, at)
         if match is None or not (match[1] or match[2]) or match.end() - at > _LONGEST:
             raise _no_span()
-        unit = _UNITS[match[3]]
+        unit = NANOSECONDS[match[3]]
         fraction = match[2] or ""
         total += int(match[1] or "0") * unit + int(fraction or "0") * unit // 10 ** len(fraction)
         at = match.end()

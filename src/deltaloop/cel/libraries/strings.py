@@ -14,6 +14,7 @@ from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.operators import in_parts
 from deltaloop.cel.types import DYN, INT, STRING, list_of
 from deltaloop.cel.values import kind_of
+from deltaloop.schemas.go_numbers import SHORT_ESCAPES
 from deltaloop.schemas.work import WorkLimitError, build, charge
 
 # Strings up to this length cost no more than the call.
@@ -30,19 +31,6 @@ _WIDE_BYTES: Final = 40
 _TEXTS: Final = list_of(STRING)
 _LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER: Final = {code + 32: code for code in _LOWER}
-_QUOTED: Final = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
 # Characters that Go's strings.TrimSpace removes. Python's strip also removes four separators.
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
@@ -77,10 +65,6 @@ def _index_of(text: str, part: str, start: int = 0) -> int:
     if not part:
         return min(start, len(text))
     return text.find(part, start)
-
-
-def _last_index_of(text: str, part: str) -> int:
-    return _last(text, part)
 
 
 def _last(text: str, part: str) -> int:
@@ -172,7 +156,7 @@ def _translated(table: dict[int, Any]) -> Callable[[str], str]:
     return translated
 
 
-_quoted: Final = _translated(_QUOTED)
+_quoted: Final = _translated(str.maketrans(SHORT_ESCAPES))
 
 
 STRINGS: Final = Library(
@@ -184,7 +168,7 @@ STRINGS: Final = Library(
             method("string_index_of_string_int", (STRING, STRING, INT), INT, _index_of),
         ),
         "lastIndexOf": (
-            method("string_last_index_of_string", (STRING, STRING), INT, _last_index_of),
+            method("string_last_index_of_string", (STRING, STRING), INT, _last),
             method("string_last_index_of_string_int", (STRING, STRING, INT), INT, _last_index_from),
         ),
         "lowerAscii": (method("string_lower_ascii", (STRING,), STRING, _translated(_LOWER)),),

@@ -13,7 +13,8 @@ from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Chain, Plugin
 from deltaloop.apiserver.core.external_answers import ExternalAnswers, QuestionError
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.write_context import Effect, Moment, WriteContext
+from deltaloop.apiserver.core.strategy import Moment
+from deltaloop.apiserver.core.write_context import Effect, WriteContext
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.apply import apply
 from deltaloop.apiserver.core.writes.create import create

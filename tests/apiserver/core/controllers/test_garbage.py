@@ -18,7 +18,8 @@ from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.controllers.garbage import Collected, GarbageCollector
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.write_context import Moment, Moments
+from deltaloop.apiserver.core.strategy import Moment
+from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete

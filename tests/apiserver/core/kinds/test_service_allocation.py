@@ -14,7 +14,7 @@ from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.kinds import service, service_allocation
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete

@@ -19,7 +19,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
     KeyMissingError,
     StoreError,
 )
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete

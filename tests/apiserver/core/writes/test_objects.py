@@ -19,8 +19,7 @@ from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.apiserver.core.storage.selection import Selection
 from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.strategy import Flags
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Flags, Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions, parse_delete_options
 from deltaloop.apiserver.core.writes.delete import Fate, delete_object
 from deltaloop.apiserver.core.writes.objects import new_object, updated_object

@@ -11,8 +11,9 @@ from deltaloop.api.status import ApiError, InvalidError, NotFoundError, Status, 
 from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import RevisionStore
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.wire.bodies import SentBody
-from deltaloop.apiserver.core.write_context import Moment, Notes
+from deltaloop.apiserver.core.write_context import Notes
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create, create_sent
 from deltaloop.apiserver.core.writes.delete import deletion_answer, deletion_code

@@ -189,7 +189,7 @@ def _charge(attributes: AdmissionAttributes) -> Effect | None:
 def _writing(attributes: AdmissionAttributes, charged: Iterable[dict[str, object]]) -> Effect:
     def write(writes: Writes) -> None:
         for fields in charged:
-            writes.update_status(_QUOTAS, fields, attributes.context)
+            writes.update_status(_QUOTAS, fields, attributes.context.moment)
 
     return write
 

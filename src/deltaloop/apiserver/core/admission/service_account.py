@@ -63,7 +63,7 @@ def _fill(attributes: AdmissionAttributes) -> dict[str, object] | None:
     if automount is None:
         automount = fields.get("automountServiceAccountToken")
     if automount is not False:
-        changed |= _with_token(spec, random=attributes.context.random)
+        changed |= _with_token(spec, random=attributes.context.moment.random)
     if not items(spec.get("imagePullSecrets")) and items(fields.get("imagePullSecrets")):
         changed["imagePullSecrets"] = [{"name": at(item, "name")} for item in items(fields["imagePullSecrets"])]
     return with_spec(attributes.after, **changed)

@@ -27,8 +27,7 @@ from deltaloop.api.times import format_micro_time, from_epoch, parse_time
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object
-from deltaloop.apiserver.core.strategy import Flags
-from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.strategy import Flags, Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.delete import delete

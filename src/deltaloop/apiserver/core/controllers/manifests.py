@@ -11,8 +11,8 @@ import msgspec
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.api.status import ApiError
+from deltaloop.apiserver.core.strategy import Moment
 from deltaloop.apiserver.core.wire.bodies import SentBody
-from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.field_validation import check_object
@@ -29,11 +29,11 @@ class ManifestError(DeltaloopError):
 
     Attributes:
         source: File of the manifest.
-        number: Number of the document in the file, from 1.
+        number: Number of the document in the file, from 1, or 0 for the whole file.
     """
 
-    def __init__(self, reason: str, *, source: str, number: int) -> None:
-        super().__init__(f"{source}, document {number}: {reason}")
+    def __init__(self, reason: str, *, source: str, number: int = 0) -> None:
+        super().__init__(f"{source}, document {number}: {reason}" if number else f"{source} {reason}")
         self.source = source
         self.number = number
 

@@ -22,7 +22,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     qualified_name_errors,
     selects,
 )
-from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Moment, Stored, Strategy
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
@@ -221,7 +221,7 @@ def _label_by_template(job: dict[str, object]) -> None:
         metadata["labels"] = labels
 
 
-def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterator[SchemaError]:
+def _finish_new(job: dict[str, object], _store: Stored, _moment: Moment) -> Iterator[SchemaError]:
     spec, metadata = mapping(job.get("spec")), mapping(job["metadata"])
     if spec.get("manualSelector") is True:
         return _selected_errors(spec)

@@ -17,7 +17,7 @@ from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, s
 from deltaloop.apiserver.core.admission_expressions import compiled, expression_error
 from deltaloop.apiserver.core.kinds.field_checks import driver_name_errors
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, label_name_errors, subdomain_errors
-from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Moment, Stored, Strategy
 from deltaloop.crds.cel_environments import NEW
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
@@ -282,7 +282,7 @@ def _extended_name_errors(place: Place) -> Iterator[SchemaError]:
         yield invalid_value(place.path, place.value, "must be a valid extended resource name")
 
 
-def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iterator[SchemaError]:
+def finish_claim(claim: dict[str, object], store: Stored, _moment: Moment) -> Iterator[SchemaError]:
     for way in (("spec",), ("spec", "spec")):
         for number, request in enumerate(items(at(claim, *way, "devices", "requests"))):
             if at(request, "exactly", "adminAccess") is True and not _allows_admins(claim, store):
@@ -290,17 +290,11 @@ def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iter
                 yield forbidden_field(f"{'.'.join(way)}.devices.requests[{number}].adminAccess", text_)
 
 
-def _finish_slice(device_slice: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
+def _finish_slice(device_slice: dict[str, object], _store: Stored, moment: Moment) -> tuple[()]:
     for device in items(at(device_slice, "spec", "devices")):
         for taint in items(at(device, "taints")):
-            mapping(taint).setdefault("timeAdded", given.time)
+            mapping(taint).setdefault("timeAdded", moment.time)
     return ()
-
-
-def _finish_changed_slice(
-    _before: Mapping[str, object], after: dict[str, object], store: Stored, given: Given
-) -> tuple[()]:
-    return _finish_slice(after, store, given)
 
 
 def _allows_admins(claim: dict[str, object], store: Stored) -> bool:
@@ -334,21 +328,24 @@ def _slice_warnings(resource_slice: Mapping[str, object]) -> Iterator[str]:
 
 DEVICES: Final = Strategy(checks=DEVICE_CHECKS)
 SLICE: Final = Strategy(
-    checks=DEVICE_CHECKS, warn=_slice_warnings, finish_new=_finish_slice, finish_update=_finish_changed_slice
+    checks=DEVICE_CHECKS,
+    warn=_slice_warnings,
+    finish_new=_finish_slice,
+    finish_update=lambda _before, after, store, moment: _finish_slice(after, store, moment),
 )
 TEMPLATE: Final = Strategy(checks=DEVICE_CHECKS, finish_new=finish_claim)
 
 
-def _finish_new(rule: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
+def _finish_new(rule: dict[str, object], _store: Stored, moment: Moment) -> tuple[()]:
     taint = at(rule, "spec", "taint")
     if is_mapping(taint):
-        taint.setdefault("timeAdded", given.time)
+        taint.setdefault("timeAdded", moment.time)
     return ()
 
 
 TAINT_RULE: Final = Strategy(
     finish_new=_finish_new,
-    finish_update=lambda _before, after, store, given: _finish_new(after, store, given),
+    finish_update=lambda _before, after, store, moment: _finish_new(after, store, moment),
 )
 
 

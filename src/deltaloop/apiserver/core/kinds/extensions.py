@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.crds.validation import validate_crd
 from deltaloop.apiserver.core.kinds.cells import condition
 from deltaloop.apiserver.core.kinds.field_checks import port_errors
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
-from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
+from deltaloop.apiserver.core.strategy import Moment, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 
@@ -38,9 +38,9 @@ def _update_warnings(before: dict[str, object], after: dict[str, object]) -> Ite
 
 
 def _store(
-    _before: dict[str, object] | None, after: dict[str, object], writes: Writes, given: Given
+    _before: dict[str, object] | None, after: dict[str, object], writes: Writes, moment: Moment
 ) -> dict[str, object]:
-    return writes.crds.applied(after, given)
+    return writes.crds.applied(after, moment)
 
 
 def _mark(before: dict[str, object], crd: dict[str, object]) -> None:
@@ -142,9 +142,9 @@ def _available_locally(time: str) -> dict[str, object]:
     return {"conditions": [available]}
 
 
-def _finish_new(api_service: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
+def _finish_new(api_service: dict[str, object], _store: Stored, moment: Moment) -> tuple[()]:
     if at(api_service, "spec", "service") is None:
-        api_service["status"] = _available_locally(given.time)
+        api_service["status"] = _available_locally(moment.time)
     return ()
 
 

@@ -13,7 +13,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.strategy import Asked, Given, Option, Subresource, Writes
+from deltaloop.apiserver.core.strategy import Asked, Moment, Option, Subresource, Writes
 
 _CONNECT = ("create", "get")
 _OF_ONE_CONTAINER = ("attach", "exec", "log")
@@ -26,7 +26,7 @@ _PROXY = ("create", "delete", "get", "patch", "update")
 
 
 def proxy_of(kind: ResourceType[Resource]) -> Subresource:
-    def answer(asked: Asked, writes: Writes, _given: Given) -> None:
+    def answer(asked: Asked, writes: Writes, _moment: Moment) -> None:
         writes.fields_of(kind, asked.namespace, asked.name)
         raise _without_kubelet(kind, "proxy")
 
@@ -46,7 +46,7 @@ def verbs_of_pods() -> Iterator[Subresource]:
 
 
 def _of_pods(name: str, kind: str, verbs: tuple[str, ...]) -> Subresource:
-    def answer(asked: Asked, writes: Writes, _given: Given) -> None:
+    def answer(asked: Asked, writes: Writes, _moment: Moment) -> None:
         pod = writes.fields_of(kinds.POD, asked.namespace, asked.name)
         if name in _OF_ONE_CONTAINER:
             _check_container(asked.name, mapping(pod.get("spec")), asked.query.get("container", ""))

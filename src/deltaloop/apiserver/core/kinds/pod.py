@@ -41,7 +41,7 @@ from deltaloop.apiserver.core.kinds.pod_warnings import (
     set_app_armor_profiles,
 )
 from deltaloop.apiserver.core.kinds.resource_amounts import NOT_NEGATIVE, qos_class
-from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Strategy, Subresource, Writes
+from deltaloop.apiserver.core.strategy import Asked, Moment, Stored, Strategy, Subresource, Writes
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required, shown
 
 _LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -265,11 +265,11 @@ def row_conditions(pod: Mapping[str, object]) -> list[dict[str, str]]:
 _SCHEDULED = "PodScheduled"
 
 
-def bind(asked: Asked, writes: Writes, given: Given) -> None:
+def bind(asked: Asked, writes: Writes, moment: Moment) -> None:
     """Assign a pod to a node, or raise ApiError: 400 for another pod, 404 if missing, and 409 if it cannot be bound."""
     check_binding(asked.fields, name=asked.name)
     pod = writes.fields_of(kinds.POD, asked.namespace, asked.name)
-    after = bound_pod(pod, asked.fields, now=given.now)
+    after = bound_pod(pod, asked.fields, now=moment.now)
     if not asked.dry_run:
         writes.put(kinds.POD, after)
 
@@ -359,11 +359,11 @@ def _prepare_status(before: dict[str, object], after: dict[str, object]) -> None
         after["status"] = {**mapping(after.get("status")), "qosClass": quality}
 
 
-def _finish_new(pod: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
+def _finish_new(pod: dict[str, object], _store: Stored, moment: Moment) -> tuple[()]:
     spec = mapping(pod.get("spec"))
     status: dict[str, object] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if items(spec.get("schedulingGates")):
-        status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": given.time}]
+        status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": moment.time}]
     pod["status"] = status
     if not is_windows(pod):
         set_app_armor_profiles(pod)

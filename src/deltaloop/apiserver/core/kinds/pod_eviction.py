@@ -27,7 +27,7 @@ from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.kinds.field_checks import shown_selector
 from deltaloop.apiserver.core.metadata.rules import selects
-from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Strategy, Writes
+from deltaloop.apiserver.core.strategy import Asked, Moment, Stored, Strategy, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_text, shown
@@ -38,15 +38,15 @@ _MOST_DISRUPTED: Final = 2000
 _FREE_PHASES: Final = ("Succeeded", "Failed", "Pending")
 
 
-def evict(asked: Asked, writes: Writes, given: Given) -> None:
+def evict(asked: Asked, writes: Writes, moment: Moment) -> None:
     """Delete a pod and update its budget; raises ApiError 400 or 422, 404 for a missing pod, and those above."""
     options = parse_delete_options(check_eviction(asked.fields, namespace=asked.namespace, name=asked.name))
     dry_run = check_dry_run(options.dry_run or ()) or asked.dry_run
     pod = Resource.from_dict(writes.fields_of(kinds.POD, asked.namespace, asked.name))
-    after = budget_to_spend(writes.objects, pod, now=given.now)
+    after = budget_to_spend(writes.objects, pod, now=moment.now)
     if after is not None and not dry_run:
-        writes.update_status(kinds.POD_DISRUPTION_BUDGET, after, given)
-    writes.delete_as(kinds.POD, asked.namespace, asked.name, options, now=given.now, dry_run=dry_run)
+        writes.update_status(kinds.POD_DISRUPTION_BUDGET, after, moment)
+    writes.delete_as(kinds.POD, asked.namespace, asked.name, options, now=moment.now, dry_run=dry_run)
 
 
 def check_eviction(eviction: dict[str, object], *, namespace: str, name: str) -> dict[str, object]:

@@ -36,7 +36,7 @@ from deltaloop.apiserver.core.kinds.networking import (
 )
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated, said_errors
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
-from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
+from deltaloop.apiserver.core.strategy import Moment, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
@@ -231,15 +231,15 @@ def _taken(store: Stored) -> Taken:
     return taken
 
 
-def _finish_new(service: dict[str, object], store: Stored, given: Given) -> list[SchemaError]:
-    return _finish_update({}, service, store, given)
+def _finish_new(service: dict[str, object], store: Stored, moment: Moment) -> list[SchemaError]:
+    return _finish_update({}, service, store, moment)
 
 
 def _finish_update(
-    before: dict[str, object], after: dict[str, object], store: Stored, given: Given
+    before: dict[str, object], after: dict[str, object], store: Stored, moment: Moment
 ) -> list[SchemaError]:
     spec, old = mapping(after.get("spec")), mapping(before.get("spec"))
-    return allocate(spec, _taken(store), before=old, random=given.random, networks=_networks(store))
+    return allocate(spec, _taken(store), before=old, random=moment.random, networks=_networks(store))
 
 
 def _networks(store: Stored) -> Iterator[IPv4Network]:
@@ -251,7 +251,7 @@ def _networks(store: Stored) -> Iterator[IPv4Network]:
 
 
 def _store(
-    before: dict[str, object] | None, after: dict[str, object], writes: Writes, given: Given
+    before: dict[str, object] | None, after: dict[str, object], writes: Writes, moment: Moment
 ) -> dict[str, object]:
     """Create the IPAddress objects of new addresses, and delete those of released addresses."""
     old, new = addresses_of(before), addresses_of(after)
@@ -259,7 +259,7 @@ def _store(
     for address in new:
         if address not in old:
             beside = ip_address(address, namespace=namespace, name=name)
-            writes.create_beside(IP_ADDRESS, beside, uid=uid_beside(given.uid, address), now=given.now)
+            writes.create_beside(IP_ADDRESS, beside, uid=uid_beside(moment.uid, address), now=moment.now)
     _release(writes, namespace, name, (address for address in old if address not in new))
     return after
 

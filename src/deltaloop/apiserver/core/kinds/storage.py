@@ -23,7 +23,7 @@ from deltaloop.apiserver.core.kinds.cluster import DEPRECATED_LABELS, node_term_
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
-from deltaloop.apiserver.core.strategy import Cell, Given, Protection, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Moment, Protection, Stored, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
@@ -237,8 +237,8 @@ _ANNOTATIONS: Final = {
 }
 
 
-def _finish_new(volume: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
-    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": given.time}
+def _finish_new(volume: dict[str, object], _store: Stored, moment: Moment) -> tuple[()]:
+    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": moment.time}
     return ()
 
 
@@ -377,13 +377,13 @@ def _claim_update_errors(before: Mapping[str, object], after: Mapping[str, objec
         yield forbidden_field("spec.resources.requests.storage", "field can not be less than status.capacity")
 
 
-def _finish_new_claim(claim: dict[str, object], _store: Stored, _given: Given) -> tuple[()]:
+def _finish_new_claim(claim: dict[str, object], _store: Stored, _moment: Moment) -> tuple[()]:
     claim_spec.copy_source(mapping(claim.get("spec")))
     return ()
 
 
-def _finish_update(_before: Mapping[str, object], claim: dict[str, object], store: Stored, given: Given) -> tuple[()]:
-    return _finish_new_claim(claim, store, given)
+def _finish_update(_before: Mapping[str, object], claim: dict[str, object], store: Stored, moment: Moment) -> tuple[()]:
+    return _finish_new_claim(claim, store, moment)
 
 
 def _claim_warnings(claim: Mapping[str, object]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.kinds.field_checks import (
     shown_selector,
 )
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
-from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
+from deltaloop.apiserver.core.strategy import Moment, Stored, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_text, invalid_value, required, shown
 
@@ -182,7 +182,7 @@ def _keep(_before: dict[str, object], after: dict[str, object]) -> None:
     metadata["annotations"] = {TEMPLATE_GENERATION: "0", **mapping(metadata.get("annotations"))}
 
 
-def _finish_update(before: dict[str, object], after: dict[str, object], _store: Stored, _given: Given) -> tuple[()]:
+def _finish_update(before: dict[str, object], after: dict[str, object], _store: Stored, _moment: Moment) -> tuple[()]:
     _count_template(before, after)
     return ()
 

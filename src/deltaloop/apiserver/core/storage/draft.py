@@ -25,10 +25,7 @@ from deltaloop.apiserver.core.storage.encoding import with_resource_version
 from deltaloop.apiserver.core.storage.store import (
     Objects,
     Page,
-    Renumbered,
     RevisionStore,
-    check_size,
-    encode_object,
 )
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
@@ -171,15 +168,13 @@ class Draft(Objects):
     def _has_written(self, resource: str) -> bool:
         return any(of == resource for of, _ in self._written)
 
-    def _write(
-        self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], *, any_size: bool
-    ) -> Resource:
+    @property
+    def _next(self) -> int:
+        return _PROVISIONAL + len(self._writes) + 1
+
+    def _put(self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], raw: bytes) -> Resource:
         del old
-        revision = str(_PROVISIONAL + len(self._writes) + 1)
-        raw = encode_object(fields, resource_version=revision)
-        if not any_size:
-            check_size(raw)
         # Reuse the encoded object, because encoding on the event loop is slow for large objects.
-        self._writes.append(partial(self._store.adopt, resource, key, fields, Renumbered(raw, revision)))
+        self._writes.append(partial(self._store.adopt, resource, key, fields, raw, self._next))
         obj = self._written[resource, key] = Resource.from_json(raw)
         return obj

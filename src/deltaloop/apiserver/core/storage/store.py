@@ -90,7 +90,7 @@ def encode_object(fields: Mapping[str, object], *, resource_version: str) -> byt
     kept["metadata"] = metadata
     api_version = "" if "kind" in fields else fields.get("apiVersion")
     if api_version:
-        return b'{"apiVersion":' + encode_sorted(api_version) + b"," + encode_sorted(kept)[1:]
+        return b'{"apiVersion":' + msgspec.json.encode(api_version) + b"," + encode_sorted(kept)[1:]
     return encode_sorted(kept)
 
 
@@ -127,24 +127,40 @@ class Objects(ABC):
         """Write a new object; ``any_size`` means that the size was already checked."""
         if self.get(resource, key) is not None:
             raise KeyExistsError(f"{resource} {key}")
-        return self._write(resource, key, None, fields, any_size=any_size)
+        raw = encode_object(fields, resource_version=str(self._next))
+        return self._write(resource, key, None, fields, raw, any_size=any_size)
 
     def update(
         self, resource: str, key: str, fields: Mapping[str, object], *, always: bool = False, any_size: bool = False
     ) -> Resource:
         """Write a changed object, or return the current object if only the order of keys differs and not ``always``."""
         current = self._expect(resource, key)
-        if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
+        version = current.resource_version
+        raw = encode_object(fields, resource_version=version)
+        if raw == current.raw and not always:
             return current
-        return self._write(resource, key, current, fields, any_size=any_size)
+        raw = renumbered(fields, raw, version, self._next)
+        return self._write(resource, key, current, fields, raw, any_size=any_size)
 
     @abstractmethod
     def delete(self, resource: str, key: str) -> object:
         """Delete an object, or raise KeyMissingError if it does not exist."""
 
+    @property
     @abstractmethod
+    def _next(self) -> int:
+        """Revision of the next write."""
+
     def _write(
-        self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], *, any_size: bool
+        self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], raw: bytes, *, any_size: bool
+    ) -> Resource:
+        if not any_size:
+            check_size(raw)
+        return self._put(resource, key, old, fields, raw)
+
+    @abstractmethod
+    def _put(
+        self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], raw: bytes
     ) -> Resource: ...
 
     def _expect(self, resource: str, key: str) -> Resource:
@@ -154,19 +170,12 @@ class Objects(ABC):
         return current
 
 
-@final
-class Renumbered:
-    __slots__ = ("_raw", "_revision")
-
-    def __init__(self, raw: bytes, revision: str) -> None:
-        self._raw = raw
-        self._revision = f'"resourceVersion":"{revision}"'.encode()
-
-    def at(self, revision: int) -> bytes | None:
-        """Return the object at a revision, or None if it must be encoded again."""
-        if self._raw.count(self._revision) != 1:
-            return None
-        return self._raw.replace(self._revision, b'"resourceVersion":"%d"' % revision)
+def renumbered(fields: Mapping[str, object], raw: bytes, version: str, revision: int) -> bytes:
+    """Return an object, which was encoded with a version, at a revision. It is rarely encoded again."""
+    found = b'"resourceVersion":"%b"' % version.encode()
+    if raw.count(found) != 1:
+        return encode_object(fields, resource_version=str(revision))
+    return raw.replace(found, b'"resourceVersion":"%d"' % revision)
 
 
 @final
@@ -438,24 +447,17 @@ class RevisionStore(Objects):
         if self._journal is not None:
             self._journal.renumbered(records, revision=self._revision)
 
-    def adopt(self, resource: str, key: str, fields: Mapping[str, object], written: Renumbered) -> Resource:
+    def adopt(self, resource: str, key: str, fields: Mapping[str, object], raw: bytes, version: int) -> Resource:
         """Write an object that a draft has encoded and checked."""
-        return self._put(
-            resource,
-            key,
-            self.get(resource, key),
-            written.at(self._revision + 1) or encode_object(fields, resource_version=str(self._revision + 1)),
-        )
+        raw = renumbered(fields, raw, str(version), self._next)
+        return self._put(resource, key, self.get(resource, key), fields, raw)
 
-    def _write(
-        self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], *, any_size: bool
-    ) -> Resource:
-        raw = encode_object(fields, resource_version=str(self._revision + 1))
-        if not any_size:
-            check_size(raw)
-        return self._put(resource, key, old, raw)
+    @property
+    def _next(self) -> int:
+        return self._revision + 1
 
-    def _put(self, resource: str, key: str, old: Resource | None, raw: bytes) -> Resource:
+    def _put(self, resource: str, key: str, old: Resource | None, fields: Mapping[str, object], raw: bytes) -> Resource:
+        del fields
         obj = Resource.from_json(raw)
         self._tables.setdefault(resource, _Table()).put(key, obj)
         self._append(resource, key, old, obj)

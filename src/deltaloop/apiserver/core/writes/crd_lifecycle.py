@@ -24,8 +24,8 @@ from deltaloop.apiserver.core.kinds.extensions import WHILE_DEFINED, follows_def
 from deltaloop.apiserver.core.kinds.networking import uid_beside
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.storage.store import Objects
-from deltaloop.apiserver.core.strategy import Given
-from deltaloop.apiserver.core.write_context import OWN_MANAGER, Moment
+from deltaloop.apiserver.core.strategy import Moment
+from deltaloop.apiserver.core.write_context import OWN_MANAGER
 from deltaloop.apiserver.core.writes.managed_fields import changed_entries
 
 _NO_STATUS: Final[dict[str, object]] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
@@ -51,15 +51,15 @@ class CrdLifecycle:
         crds = sorted(self._store.list(CRDS).items, key=lambda crd: not is_established(crd.to_dict()))
         self._apply(crds, now=now)
 
-    def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
+    def applied(self, crd: dict[str, object], moment: Moment) -> dict[str, object]:
         served = self._registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
         assert served is not None
-        status = self._registry.apply_crd(crd, now=given.now)
-        self.follow(now=given.now, uid=text(at(crd, "metadata", "uid")))
+        status = self._registry.apply_crd(crd, now=moment.now)
+        self.follow(now=moment.now, uid=text(at(crd, "metadata", "uid")))
         # The stored versions are written with the CRD. The server writes the rest of the status afterwards.
         stored = {**_NO_STATUS, **mapping(crd.get("status")), "storedVersions": status["storedVersions"]}
         before = {**crd, "status": stored}
-        writer = Writer(OWN_MANAGER, given.time, "status")
+        writer = Writer(OWN_MANAGER, moment.time, "status")
         after = {**crd, "status": status}
         return with_entries(after, changed_entries(self._registry, served, before, after, None, writer))
 

@@ -49,7 +49,7 @@ def delete(
         context.notes.stored.append(strategy.delete_warning)
     current = context.read()
     before = decode_object(served, current)
-    fate, after = delete_object(served, before, options, now=context.now)
+    fate, after = delete_object(served, before, options, now=context.moment.now)
     if not admitted:
         admit_alone(context, attributes_of(context, "DELETE", "" if one_of_many else context.name, before=before))
     if context.dry_run:
@@ -60,7 +60,7 @@ def delete(
         return DeleteResult(with_resource_version(current, remove(context, current)), removed=True)
     if fate is Fate.MARKED:
         current = objects.update(served.storage, current.key, served.codec.stored(after))
-        strategy.marked(current, context.writes, context.now)
+        strategy.marked(current, context.writes, context.moment.now)
     return DeleteResult(current, removed=False)
 
 

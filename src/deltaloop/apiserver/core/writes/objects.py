@@ -57,8 +57,8 @@ def new_object(context: WriteContext, fields: dict[str, object], metadata: dict[
     """Return the object to create, still without a generated name."""
     served = context.served
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
-    kept["uid"] = context.uid
-    kept["creationTimestamp"] = context.time
+    kept["uid"] = context.moment.uid
+    kept["creationTimestamp"] = context.moment.time
     if served.flags.generation:
         kept["generation"] = 1
     result = {**fields, "metadata": kept}
@@ -216,7 +216,7 @@ def make_new(context: WriteContext, sent: Sent, entries: list[dict[str, object]]
     context.notes.stored.extend(new_warnings(strategy, created))
     served.codec.settle(created)
     created = with_entries(created, _entries_of_new(context, created, sent) if entries is None else entries)
-    refuse_invalid(served.type, name, strategy.finish_new(created, objects, context))
+    refuse_invalid(served.type, name, strategy.finish_new(created, objects, context.moment))
     key = served.key(context.namespace, name)
     existing = objects.get(served.storage, key)
     return New(created, name, key, existing, version, bool(parse_revision(version)), is_generated)
@@ -232,7 +232,7 @@ def _entries_of_new(context: WriteContext, created: dict[str, object], sent: Sen
 def _unused_name(context: WriteContext, base: str) -> str:
     name = ""
     for attempt in range(GENERATED_TRIES):
-        name = generated_name(base, random=context.random, attempt=attempt)
+        name = generated_name(base, random=context.moment.random, attempt=attempt)
         if context.objects.get(context.served.storage, context.served.key(context.namespace, name)) is None:
             break
     return name
@@ -292,7 +292,7 @@ def make_changed(
             after = with_old_times(before, after)
     if not part:
         name = text(mapping(after["metadata"])["name"])
-        refuse_invalid(served.type, name, strategy.finish_update(before, after, context.objects, context))
+        refuse_invalid(served.type, name, strategy.finish_update(before, after, context.objects, context.moment))
     return Changed(after, differs)
 
 
@@ -303,7 +303,7 @@ def part_of(context: WriteContext) -> str:
 
 def writer_of(context: WriteContext) -> Writer:
     """Return the writer for managed fields. A real server does not record the time of a write through a ``Scale``."""
-    time = "" if context.subresource == "scale" else context.time
+    time = "" if context.subresource == "scale" else context.moment.time
     return Writer(context.manager, time, context.subresource)
 
 

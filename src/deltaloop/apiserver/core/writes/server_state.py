@@ -15,8 +15,8 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.draft import Ask, Commit, Draft
 from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
 from deltaloop.apiserver.core.storage.store import Objects, RevisionStore
-from deltaloop.apiserver.core.strategy import Given
-from deltaloop.apiserver.core.write_context import OWN_MANAGER, Admission, Moment, WriteContext
+from deltaloop.apiserver.core.strategy import Moment
+from deltaloop.apiserver.core.write_context import OWN_MANAGER, Admission, WriteContext
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.crd_lifecycle import CrdLifecycle
 from deltaloop.apiserver.core.writes.create import create
@@ -80,15 +80,12 @@ class ServerState:
         force: bool = False,
     ) -> WriteContext:
         """Return the context of a write by the server itself; absent parts of the address are empty."""
-        now, uid, random = moment
         return WriteContext(
             served=served,
             namespace=namespace,
             name=name,
             subresource=subresource,
-            now=now,
-            uid=uid,
-            random=random,
+            moment=moment,
             manager=manager,
             dry_run=dry_run,
             force=force,
@@ -115,10 +112,10 @@ class ServerState:
         key = served.key(text(metadata.get("namespace")), text(metadata["name"]))
         self.objects.update(served.storage, key, served.codec.stored(fields))
 
-    def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
+    def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], moment: Moment) -> None:
         metadata = mapping(fields["metadata"])
         where = self._served(kind), text(metadata.get("namespace")), text(metadata["name"])
-        update(self.own_write(*where, Moment(given.now), subresource="status"), fields)
+        update(self.own_write(*where, Moment(moment.now), subresource="status"), fields)
 
     def delete_as(
         self,

@@ -43,7 +43,7 @@ def store_new(context: WriteContext, new: New, attributes: AdmissionAttributes, 
         raise status_errors.already_exists(served.type, name, being_deleted=deleted, generated=new.is_generated)
     if context.dry_run:
         return unstored(context, new.fields, new.version)
-    created = served.strategy.store(None, new.fields, context.writes, context)
+    created = served.strategy.store(None, new.fields, context.writes, context.moment)
     stored = _store(context, created, partial(context.objects.create, served.storage, new.key), applied=applied)
     for effect in effects:
         effect(context.writes)
@@ -70,7 +70,7 @@ def store_changed(
         remove(context, current)
     if ends or context.dry_run:
         return unstored(context, after, current.resource_version)
-    after = served.strategy.store(before, after, context.writes, context)
+    after = served.strategy.store(before, after, context.writes, context.moment)
     write = partial(context.objects.update, served.storage, current.key, always=changed.differs)
     stored = _store(context, after, write, applied=applied)
     for effect in effects:
@@ -82,7 +82,7 @@ def remove(context: WriteContext, current: Resource) -> int:
     """Remove an object and run the side effects; return the revision of its removal."""
     context.objects.delete(context.served.storage, current.key)
     removed_at = context.objects.revision
-    context.served.strategy.removed(context.served.storage, current, context.writes, context.now)
+    context.served.strategy.removed(context.served.storage, current, context.writes, context.moment.now)
     return removed_at
 
 
