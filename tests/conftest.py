@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 from tests import warm
 from tests.nightly import NIGHTLY, examples, is_for_the_night
@@ -54,6 +55,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     if int(session.config.getoption("--forks", 0) or 0) > 1 and len(session.items) > _LONG_RUN:
         warm.interpreter()
+        st.characters().validate()  # reads or makes a table of all characters, which each fork would do
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 10)
