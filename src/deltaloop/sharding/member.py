@@ -55,8 +55,9 @@ _POLL: Final = 0.02
 _RETRY: Final = 1.0
 _REPORT_PERIOD: Final = 10.0
 _REPORT_DISTANCE: Final = 0.1
-_POINTS: Final = 512
+_POINTS: Final = 2048  # in the reports of all members, about 50 KB
 _FEWEST_POINTS: Final = 32
+_MOST_POINTS: Final = 256
 _NEW_MAP_AFTER: Final = 2.0
 """Time in seconds for which a member waits for the map of other members, before it creates a map."""
 
@@ -477,8 +478,8 @@ class ShardMember:
         if before is not None and before.held == held and now < self._reported_at + _REPORT_PERIOD:
             return
         self._reported_at = now
-        most = max(_FEWEST_POINTS, _POINTS // max(1, len(self._holders)))
-        report = Report.of(held, work.load(), most)
+        most = min(max(_FEWEST_POINTS, _POINTS // max(1, len(self._holders))), _MOST_POINTS)
+        report = Report.of(held, work.load(), most, [each.start for each in self._member.map.ranges])
         if before is not None and before.held == held and report.distance(before) < _REPORT_DISTANCE:
             return
         patch = report_patch(self._member.uid, report)
