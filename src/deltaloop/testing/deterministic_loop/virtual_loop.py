@@ -180,7 +180,7 @@ class _VirtualSelector(selectors.BaseSelector):
 
 @final
 class _Step(asyncio.Handle):
-    """Handle of a loop without debug mode, which is made with one call."""
+    """Handle of a loop without debug mode. One call makes it."""
 
     __slots__ = ()
     _context: contextvars.Context
@@ -197,7 +197,7 @@ class _Step(asyncio.Handle):
 
 @final
 class _Timer(asyncio.TimerHandle):
-    """Timer of a loop without debug mode, which is made and compared with one call."""
+    """Timer of a loop without debug mode. One call makes it, and one compares it."""
 
     __slots__ = ()
     _context: contextvars.Context

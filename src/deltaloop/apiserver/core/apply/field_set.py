@@ -38,7 +38,7 @@ def field_step(name: str) -> str:
 
 
 def key_step(keys: dict[str, Any]) -> str:
-    """Return the step to the item with these keys. A key is stored like other numbers: 1.0 becomes 1."""
+    """Return the step to a list item. Keys have the form of stored numbers: 1.0 becomes 1."""
     for name, value in keys.items():
         if type(value) is float:
             keys[name] = stored_number(value)

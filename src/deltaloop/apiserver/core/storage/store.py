@@ -187,6 +187,9 @@ class StoreState:
         compacted: Last revision that has left the window.
         tables: Objects and sorted keys of each resource.
         dropped: Last change of each resource that has left the window.
+        written_at: Last revision of each resource.
+        held: Size of the changes in bytes.
+        size: Size of the objects in bytes.
         outside: Uids of owners that the snapshot does not contain; the garbage collector keeps their dependents.
     """
 
@@ -195,6 +198,9 @@ class StoreState:
     tables: Mapping[str, tuple[Mapping[str, Resource], tuple[str, ...]]]
     changes: tuple[StoredChange, ...]
     dropped: Mapping[str, int]
+    written_at: Mapping[str, int]
+    held: int
+    size: int
     outside: frozenset[str] = frozenset()
 
 
@@ -267,6 +273,9 @@ class RevisionStore(Objects):
             tables={name: (dict(table.objects), tuple(table.order)) for name, table in self._tables.items()},
             changes=tuple(self._changes),
             dropped=dict(self._dropped),
+            written_at=dict(self._written_at),
+            held=self._held,
+            size=self._size,
             outside=self.outside,
         )
 
@@ -291,11 +300,10 @@ class RevisionStore(Objects):
         for name, (objects, order) in state.tables.items():
             self._tables[name] = _Table(objects, order)
         self._changes.extend(state.changes)
-        self._written_at.update((change.resource, change.revision) for change in state.changes)
+        self._written_at.update(state.written_at)
         self._dropped.update(state.dropped)
         self.outside = state.outside
-        self._held = sum(change.size for change in state.changes)
-        self._size = self._sum()
+        self._held, self._size = state.held, state.size
 
     @property
     def revision(self) -> int:
