@@ -28,7 +28,6 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache import InformerFactory
 from deltaloop.leaderelection.core.record import record_from_lease
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap
-from deltaloop.sharding.objects import LEAVING_LABEL
 from deltaloop.testing import Relay
 from deltaloop.testing.injected_faults.core.relay import Direction, Stall
 from lab.shards.checking import Accepted, entries, gaps, reconciled_twice
@@ -254,8 +253,6 @@ def lease_write(old: Resource, new: Resource) -> str:
         return "create"
     if not record_from_lease(new.view())[0].holder_identity:
         return "release"
-    if LEAVING_LABEL in new.labels and LEAVING_LABEL not in old.labels:
-        return "leave"
     return "renew"
 
 

@@ -116,8 +116,8 @@ class ShardMember:
         self.options = options
         self.identity = identity
         lease = options.lease_name(identity)
-        labels = {SHARDS_LABEL: options.name}
-        lock = LeaseLock(client, namespace=options.namespace, name=lease, identity=identity, labels=labels)
+        self._labels = {SHARDS_LABEL: options.name, LEAVING_LABEL: "false"}
+        lock = LeaseLock(client, namespace=options.namespace, name=lease, identity=identity, labels=self._labels)
         self.elector: LeaderElector = LeaderElector(
             lock, options.election, client=client, metrics=metrics, clock=clock, random=random
         )
@@ -213,10 +213,11 @@ class ShardMember:
     def leave(self) -> None:
         """Give all ranges to other members.
 
-        The member continues its work until they are ready.
+        The next renewal announces it. The member works until they are ready.
         """
         if not self._leaving:
             self._leaving = True
+            self._labels[LEAVING_LABEL] = "true"
             self._changed.set()
 
     @asynccontextmanager
@@ -255,7 +256,6 @@ class ShardMember:
     async def _take_part(self, work: ShardWork) -> None:
         holding: asyncio.Task[None] | None = None
         wanted, held = None, KeyRanges()
-        told_to_leave = False
         self._member.uid = await self._find_uid()
         try:
             while True:
@@ -277,8 +277,6 @@ class ShardMember:
                     holding = asyncio.create_task(work.hold(hold), name=f"caches of {self.options.name}")
                     holding.add_done_callback(self._wake)
                 self._share_out(work, held)
-                if self._leaving and not told_to_leave:
-                    told_to_leave = await self._announce_leaving()
                 if self.has_left and self._leaving:
                     self.on_left()
                 if await self._advance():
@@ -455,15 +453,6 @@ class ShardMember:
         try:
             await self._client.delete(LEASE, lease.name, namespace=place, options=options, timeout=_RETRY)
         except NotFoundError:
-            return False
-        return True
-
-    async def _announce_leaving(self) -> bool:
-        patch = {"metadata": {"labels": {LEAVING_LABEL: "true"}}}
-        try:
-            await self._client.patch(LEASE, self._lease, patch, namespace=self.options.namespace, timeout=_RETRY)
-        except (DeltaloopError, OSError) as error:
-            self._failed("cannot announce that the member leaves, retrying", error)
             return False
         return True
 

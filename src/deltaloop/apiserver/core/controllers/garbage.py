@@ -38,7 +38,7 @@ from deltaloop.apiserver.core.kinds.cluster import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
 from deltaloop.apiserver.core.storage.history import StoredChange
-from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.storage.store import CompactedError
 from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.delete import FOREGROUND, ORPHAN, delete

@@ -26,14 +26,38 @@ import msgspec
 from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.history import Journal, Record, StoredChange
-from deltaloop.apiserver.core.storage.store_errors import (
-    CompactedError,
-    KeyExistsError,
-    KeyMissingError,
-    OversizedError,
-)
 from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, request_size
 from deltaloop.schemas.json_in_parts import encode_sorted
+
+
+class StoreError(Exception):
+    """Base class of store errors; ``storing`` converts them to a Status."""
+
+
+@final
+class KeyExistsError(StoreError):
+    """Object that already exists."""
+
+
+@final
+class KeyMissingError(StoreError):
+    """Object that does not exist."""
+
+
+@final
+class OversizedError(StoreError):
+    def __init__(self, size: int) -> None:
+        super().__init__(f"a request must have at most {MAX_REQUEST} bytes, got {size}")
+        self.size = size
+
+
+@final
+class CompactedError(StoreError):
+    def __init__(self, revision: int, compacted: int) -> None:
+        super().__init__(f"revision {revision} is older than {compacted}, the oldest that is kept")
+        self.revision = revision
+        self.compacted = compacted
+
 
 _BUMP: Final = 1_000_000
 
