@@ -25,7 +25,7 @@ _FITTING: Final[Mapping[str, tuple[type, ...]]] = {
     "map": (dict,),
     "": (str, bool, *_NUMBERS, list, dict),
 }
-_ENDS: Final = ("scalar", "free")  # kinds in which a value of these types has no children
+_ENDS: Final = ("scalar", "free")  # kinds in which a plain value has no children
 _PLAIN: Final = (str, bool, *_NUMBERS)
 
 
