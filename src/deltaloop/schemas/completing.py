@@ -91,7 +91,7 @@ def _complete(plan: Completion, fields: Fields, *, root: bool = False) -> None:
         if name not in fields and not (root and name == "metadata"):
             fields[name] = copied(plan.zeros[name])
     for name in plan.omitted:
-        if name in fields and (_is_zero(fields[name]) or fields[name] is False):
+        if name in fields and fields[name] in ("", 0):  # which False equals
             del fields[name]
     for name in plan.quantities:
         if name in fields:

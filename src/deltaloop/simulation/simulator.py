@@ -152,6 +152,8 @@ class Simulation:
         """
         self._scenario = scenario
         self._options = options or SimulationOptions()
+        server = self._options.server or default_server_options()
+        self._server = replace(server, port=server.port or _PORT)
         self._runs = 0
         self._reference: SimulationRun | None = None
         self._found: Findings | None = None
@@ -189,10 +191,8 @@ class Simulation:
         """
         self._runs += 1
         chosen = self._options.seed if seed is None else seed
-        server = self._options.server or default_server_options()
-        server = replace(server, port=server.port or _PORT)
         kinds = () if self._reference is None else self._reference.kinds
-        one = _Run(self._scenario, schedule, server, kinds)
+        one = _Run(self._scenario, schedule, self._server, kinds)
         with _nothing_collected():
             return _elsewhere(partial(one.run, chosen))
 

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Final, final
 
 import msgspec
@@ -100,6 +101,9 @@ class _Table:
         del self.objects[key]
         self.being_deleted.discard(key)
         del self.order[bisect_left(self.order, key)]
+
+
+_being_deleted: Final = attrgetter("being_deleted")
 
 
 def encode_object(fields: Mapping[str, object], *, resource_version: str) -> bytes:
@@ -407,7 +411,7 @@ class RevisionStore(Objects):
 
     @property
     def is_deleting(self) -> bool:
-        return any(table.being_deleted for table in self._tables.values())
+        return any(map(_being_deleted, self._tables.values()))
 
     def resources(self) -> tuple[str, ...]:
         return tuple(name for name, table in self._tables.items() if table.order)
