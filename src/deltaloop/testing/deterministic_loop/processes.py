@@ -197,7 +197,8 @@ class ProcessLoop(NetworkLoop):
         """Assign an accepted connection to the current process, whose crash ends it."""
         process = _process.get()
         if process is not None and transport is not None:
-            process.connected(cast("asyncio.BaseTransport", transport))
+            connection: Any = transport
+            process.connected(connection)
         return transport
 
     async def create_server(self, *args: Any, **keywords: Any) -> Any:

@@ -104,20 +104,16 @@ def _compare(kind: TypeNode, old: object, new: object) -> _Found | None:
     if old is new:
         return None
     if kind.merging == "free":
-        if not _are(_DICT, old, new):
+        if type(old) not in _DICT or type(new) not in _DICT:
             return None if equal(old, new) else (_inside(new), {SELF: LEAF}, _inside(old))
         kind = _FREE_MAP
     if not old and not new:
         return None if equal(old, new) else _CHANGED
-    if kind.merging == "map" and _are(_DICT, old, new):
+    if kind.merging == "map" and type(old) in _DICT and type(new) in _DICT:
         return _compare_maps(kind, mapping(old), mapping(new))
-    if kind.merging in ("keyed", "set") and _are(_LIST, old, new):
+    if kind.merging in ("keyed", "set") and type(old) in _LIST and type(new) in _LIST:
         return _compare_lists(kind, items(old), items(new))
     return None if equal(old, new) else _CHANGED
-
-
-def _are(kinds: tuple[type, ...], *values: object) -> bool:
-    return all(isinstance(value, kinds) for value in values)
 
 
 _CHANGED: Final[_Found] = ({}, {}, {})
