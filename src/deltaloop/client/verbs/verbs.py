@@ -73,6 +73,8 @@ class OperationResult(Enum):
 class Verbs:
     """Verbs of the API; ``timeout`` is in seconds for a call with its retries, and None means the client's."""
 
+    __slots__ = ("_kinds", "_way")
+
     def __init__(self, way: Way, kinds: dict[int, BoundKind]) -> None:
         """Create the verbs of a backend. ``kinds`` maps the ``id`` of each known kind or name to its resource."""
         self._way = way

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final, final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop.api.references import Trigger
 
@@ -77,16 +78,15 @@ class Attribution:
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
-        writers = self._writers
+        writer_of = self._writers.get
         found: tuple[Trigger, ...] = ()
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
             about = trigger.reference
-            write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
-            if write in writers:
-                by = writers[write]
+            by = None if about is None else writer_of((about.uid, trigger.new_resource_version))
+            if by is not None:
                 who = "self" if by.controller == controller else by.controller
-                trigger = msgspec.structs.replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
+                trigger = replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
             found += (trigger,)
         return found

@@ -37,6 +37,7 @@ _logger: Final = logging.getLogger("deltaloop.runtime.status")
 _TRIES: Final = 5
 # Fields that the schema lacks are found in the response and reported once for each field.
 _QUERY: Final = {"fieldValidation": "Ignore"}
+_MERGE: Final = PatchType.MERGE.value  # the attribute of an enum is a call
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
@@ -258,7 +259,7 @@ class StatusWriter:
                 query={**way.write_query, **_QUERY},
                 subresource="status",
                 body=_encode({"metadata": {"resourceVersion": version}, "status": patch}),
-                content_type=PatchType.MERGE.value,
+                content_type=_MERGE,
                 version=version,
             )
             try:

@@ -21,7 +21,7 @@ _TIDIED_EVERY: Final = 256
 class NotAwaited(dict[Call, tuple[str, CodeType, int]]):
     """Calls of one reconcile that may not have been awaited, with name and call site, in order."""
 
-    made: int = 0
+    tidied_from: int = _TIDIED_EVERY
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
@@ -38,16 +38,18 @@ def names_calls(name: str) -> Callable[[type[T]], type[T]]:
 
 
 def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Call]:
+    frame = sys._getframe  # noqa: SLF001 - a traceback would cost more than the call
+
     @functools.wraps(function)
     def call(self: Any, *arguments: Any, **keywords: Any) -> Call:
         made = function(self, *arguments, **keywords)
-        caller = sys._getframe(1)  # noqa: SLF001 - a traceback would cost more than the call
+        caller = frame(1)
         calls: NotAwaited = self.not_awaited
         calls[made] = (name, caller.f_code, caller.f_lasti)
-        calls.made += 1
-        if not calls.made % _TIDIED_EVERY:
+        if len(calls) >= calls.tidied_from:
             for ended in [each for each in calls if each.cr_frame is None]:  # there can be thousands
                 del calls[ended]
+            calls.tidied_from = len(calls) + _TIDIED_EVERY
         return made
 
     if sys.version_info >= (3, 12):
