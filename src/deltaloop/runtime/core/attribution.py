@@ -78,14 +78,15 @@ class Attribution:
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
-        writer_of = self._writers.get
+        writers = self._writers
         found: tuple[Trigger, ...] = ()
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
             about = trigger.reference
-            by = None if about is None else writer_of((about.uid, trigger.new_resource_version))
-            if by is not None:
+            write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
+            if write in writers:
+                by = writers[write]
                 who = "self" if by.controller == controller else by.controller
                 trigger = replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
             found += (trigger,)

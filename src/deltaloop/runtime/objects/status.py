@@ -16,6 +16,7 @@ import msgspec
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.path import Path
 from deltaloop.api.resource import DECODE_ERRORS, Resource
@@ -244,7 +245,9 @@ class StatusWriter:
             if present is None or self._uid not in ("", present.uid):
                 return
             there = _status_of(present)
-            if change.is_outdated(there, generation=present.generation, observing=observing):
+            if change.generation != present.generation and change.is_outdated(
+                there, generation=present.generation, observing=observing
+            ):
                 return  # its writer has seen a newer object, which this program's cache will receive
             now = format_time(self._statuses.wall_clock()) if change.conditions else ""
             patch = change.patch(there, kept=kept, now=now, observing=observing)
@@ -300,4 +303,4 @@ def _status_of(obj: Resource) -> Fields:
         found: Any = status_of(obj)
     except DECODE_ERRORS:
         found = Path("status").get(obj)  # raises an error that explains the problem
-    return cast("Fields", found) if type(found) is dict else {}
+    return found if type_of(found) is dict else {}

@@ -313,8 +313,6 @@ class ReconcileClient(Verbs):
     from a cache are immediate.
     """
 
-    __slots__ = ("_client", "_live", "_views", "not_awaited", "way")
-
     def __init__(
         self,
         client: Client,
