@@ -6,7 +6,7 @@ import ast
 import gc
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -92,18 +92,19 @@ def warm_interpreter() -> Iterator[None]:
     warm.close()
 
 
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
     """Undo what a test does to our loggers, and to the level of all: the next one may look at what is logged."""
     logger, root = logging.getLogger("deltaloop"), logging.getLogger()
     level, handlers, propagate, level_of_all = logger.level, [*logger.handlers], logger.propagate, root.level
     of_all = [*root.handlers]
-    yield
-    root.setLevel(level_of_all)
-    logger.setLevel(level)
-    logger.handlers[:] = handlers
-    logger.propagate = propagate
-    # A program under test may have sent all records to a stream that closes with the test. pytest's own handlers stay.
-    own = [each for each in root.handlers if type(each).__name__ == "StreamHandler" and each not in of_all]
-    for handler in own:
-        root.removeHandler(handler)
+    try:
+        return (yield)
+    finally:
+        for each, former in ((root, level_of_all), (logger, level)):
+            if each.level != former:  # each call empties the caches of all loggers
+                each.setLevel(former)
+        logger.handlers[:] = handlers
+        logger.propagate = propagate
+        # A program under test may have sent all records to a stream that closes with the test.
+        root.handlers[:] = of_all

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from deltaloop.cli.new import read_templates
 from deltaloop.cli.project.core.naming import ProjectNames, project_files
-from deltaloop.cli.project.making import read_templates
 from deltaloop.version import VERSION
 
 ROOT = Path(__file__).parents[2]

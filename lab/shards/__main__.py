@@ -26,6 +26,7 @@ from deltaloop.api.kinds import CONFIG_MAP, LEASE, NAMESPACE
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache import InformerFactory
+from deltaloop.leaderelection.core.record import record_from_lease
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap
 from deltaloop.testing import Relay
 from deltaloop.testing.injected_faults.core.relay import Direction, Stall
@@ -59,7 +60,7 @@ class Fleet:
     members: dict[str, Process] = field(default_factory=dict[str, Process])
     started: int = 0
     accepted: Accepted = field(default_factory=Accepted)
-    renewals: int = 0
+    lease_writes: Counter[str] = field(default_factory=Counter[str])
     lives: float = 0.0
     stopped_at: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list[float]))
     faults: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
@@ -76,7 +77,7 @@ class Fleet:
 
     def on_update(self, old: Resource, new: Resource) -> None:
         if new.name.startswith(OPTIONS.name) and new.resource_type is not None and new.resource_type.kind == "Lease":
-            self.renewals += 1
+            self.lease_writes[lease_write(old, new)] += 1
             return
         data: dict[str, str] = new.get("data") or {}
         old_data: dict[str, str] = old.get("data") or {}
@@ -239,10 +240,20 @@ def report(fleet: Fleet, took: float, lost: list[str]) -> int:
     print(f"planned hand-over, time without an owner: {figures(planned)}")
     print(f"after a crash, pause or cut: {figures(crashed)}")
     print(f"joins, until the member owns ranges: {figures(joins(fleet, journal))}")
-    print(f"Lease writes per member and second: {fleet.renewals / max(fleet.lives, 1):.2f}")
+    writes = fleet.lease_writes
+    rate = writes.total() / max(fleet.lives, 1)
+    print(f"Lease writes per member and second: {rate:.2f}, in {fleet.lives:.0f} s of all members: {dict(writes)}")
     errors = [line for log in fleet.folder.glob("*.log") for line in log.read_text().splitlines() if "CRITICAL" in line]
     print(f"critical log lines: {len(errors)} {errors[:2]}")
     return int(bool(former or twice or lost or errors))
+
+
+def lease_write(old: Resource, new: Resource) -> str:
+    if old is new:
+        return "create"
+    if not record_from_lease(new.view())[0].holder_identity:
+        return "release"
+    return "renew"
 
 
 def split(fleet: Fleet, found: list[tuple[float, float, str]]) -> tuple[list[float], list[float]]:

@@ -12,14 +12,18 @@ import resource
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import deltaloop as dl
 from deltaloop.api.kinds import CONFIG_MAP, NAMESPACE
+from deltaloop.api.shard_selector import shard_hash
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.sharding import ShardMember, ShardOptions
+from deltaloop.sharding.core.shard_map import ShardMap
+from deltaloop.sharding.objects import map_text
 
 ELECTION = LeaderElectionConfig(lease_duration=5.0, renew_deadline=3.5, retry_period=2.0)
 
@@ -135,6 +139,55 @@ async def main(sizes: list[int], objects: int, *, throughput: bool) -> None:
                 )
 
 
+async def measure_ranges(sizes: list[int], objects: int) -> None:
+    """Print the largest range divided by the mean after each change of the number of members."""
+    names = [f"tenant-{place:03}" for place in range(objects)]
+    async with (
+        ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
+        dl.Client(dl.ClientConfig(server=server.url)) as client,
+    ):
+        for name in names:
+            await client.create(NAMESPACE, {"metadata": {"name": name}})
+            await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": name}})
+        with tempfile.TemporaryDirectory() as folder:
+            members: list[asyncio.subprocess.Process] = []
+            started = 0
+            for size in sizes:
+                while len(members) < size:
+                    members.append(await start(f"m{started}", server.url, Path(folder) / f"{started}", "--sharded"))
+                    started += 1
+                for process in members[size:]:
+                    process.terminate()
+                await asyncio.gather(*(process.wait() for process in members[size:]))
+                del members[size:]
+                shard_map = await settled(client, size)
+                counts = Counter(shard_map.find(shard_hash(name)).start for name in names)
+                shares = Counter(shard_map.find(shard_hash(name)).owner for name in names)
+                largest, ranges = max(counts.values()), len(shard_map.ranges)
+                print(
+                    f"{size} members: {ranges} ranges, largest {largest * ranges / objects:.2f} of the mean, "
+                    f"largest share {max(shares.values()) * size / objects:.2f} of the mean",
+                    flush=True,
+                )
+            for process in members:
+                process.terminate()
+            await asyncio.gather(*(process.wait() for process in members))
+
+
+async def settled(client: dl.Client, size: int) -> ShardMap:
+    """Return the map when it has not changed for longer than the period of the reports."""
+    text, since = "", time.monotonic()
+    for _ in range(240):
+        await asyncio.sleep(0.5)
+        found = await client.find(CONFIG_MAP, "measured-shards", namespace="default")
+        now = map_text(found) if found is not None else ""
+        if now != text or not now or len({each.owner for each in ShardMap.decode(now).ranges}) != size:
+            text, since = now, time.monotonic()
+        elif time.monotonic() - since > 12:
+            break
+    return ShardMap.decode(text)
+
+
 async def measure_throughput(url: str, folder: Path, objects: int) -> None:
     rates: dict[str, float] = {}
     for number, options in ((1, ()), (1, ("--sharded",)), (2, ("--sharded",))):
@@ -159,6 +212,7 @@ if __name__ == "__main__":
     parser.add_argument("--objects", type=int, default=10_000)
     parser.add_argument("--sizes", type=int, nargs="*", default=[2, 4, 8])
     parser.add_argument("--throughput", action="store_true")
+    parser.add_argument("--ranges", action="store_true")
     parser.add_argument("--member", default="")
     parser.add_argument("--url", default="")
     parser.add_argument("--journal", type=Path)
@@ -167,5 +221,7 @@ if __name__ == "__main__":
     asked = parser.parse_args()
     if asked.member:
         asyncio.run(member(asked.member, asked.url, asked.journal, sharded=asked.sharded, burn=asked.burn))
+    elif asked.ranges:
+        asyncio.run(measure_ranges(asked.sizes, asked.objects))
     else:
         asyncio.run(main(asked.sizes, asked.objects, throughput=asked.throughput))

@@ -22,7 +22,7 @@ from deltaloop.api.yaml_reader import read_yaml, read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ServerOptions
 from deltaloop.cli.app import app
-from deltaloop.cli.load_controllers import load_controllers
+from deltaloop.cli.load_controllers import load_program
 from deltaloop.cli.packaging.core.chart import definitions_text
 from deltaloop.cli.packaging.core.manifests import PackagedProgram, network_policy
 from deltaloop.cli.packaging.declared import split_image
@@ -94,7 +94,7 @@ def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
 
 async def test_package_is_accepted_and_program_runs_under_its_account(module: Path) -> None:
     objects = packaged("--install-namespace", "studio")
-    controllers = load_controllers(module.name)
+    controllers = load_program(module.name)[1]
     paint = dl.ResourceType[dl.Resource]("example.com", "v1", "Paint", "paints")
     options = ServerOptions(authorization_mode="RBAC", controllers=frozenset({"gc", "namespace"}), insecure_http=False)
     async with api_server(options) as server, dl.connect(kubeconfig=server.kubeconfig()) as admin:
@@ -196,7 +196,7 @@ def test_name_of_a_controller_does_not_name_the_objects(module: Path) -> None:
     module.write_text(MODULE.replace('name="paints"', 'name="painting"'))
     after = packaged()
     assert [each["metadata"]["name"] for each in after] == [each["metadata"]["name"] for each in before]
-    assert load_controllers(module.name)[0].name == "painting"
+    assert load_program(module.name)[1][0].name == "painting"
 
 
 def test_network_policy_admits_only_the_peers_of_the_values() -> None:

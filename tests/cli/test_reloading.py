@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from deltaloop.api.resource import Resource
 from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import folder_of
+from deltaloop.cli.new import make_project
 from deltaloop.cli.project.core.naming import ProjectNames
-from deltaloop.cli.project.making import make_project
 from deltaloop.cli.reloading import changes_in
 from deltaloop.client import connect
 from deltaloop.runtime.core.history import Reconciled

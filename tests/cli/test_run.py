@@ -24,7 +24,7 @@ from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.app import app
-from deltaloop.cli.load_controllers import LoadError, load_controllers
+from deltaloop.cli.load_controllers import LoadError, load_program
 from deltaloop.events import EventApi
 from deltaloop.runtime.program.options import HEADINGS
 from deltaloop.version import VERSION
@@ -107,7 +107,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     ],
 )
 def test_targets_can_be_modules_files_and_objects(module: str, target: str, names: list[str]) -> None:
-    assert [found.name for found in load_controllers(target)] == names
+    assert [found.name for found in load_program(target)[1]] == names
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_targets_can_be_modules_files_and_objects(module: str, target: str, name
 )
 def test_error_names_the_module_or_object_that_cannot_be_used(module: str, target: str, subject: str) -> None:
     with pytest.raises(LoadError, check=having(target=target, subject=subject)):
-        load_controllers(target)
+        load_program(target)
 
 
 def _leads_to(name: str) -> Path:
@@ -140,7 +140,7 @@ def _leads_to(name: str) -> Path:
 def test_files_next_to_program_do_not_shadow_standard_library(module: str, target: str, tmp_path: Path) -> None:
     for name in ("gzip", "sqlite3", "msgspec"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')\n")
-    load_controllers(target)
+    load_program(target)
     for name in ("gzip", "sqlite3"):
         assert tmp_path not in _leads_to(name).parents
     assert _leads_to("broken_operator").parent == tmp_path  # what the program has beside it is found
@@ -154,7 +154,7 @@ def test_current_folder_is_not_added_for_other_modules(
     monkeypatch.chdir(elsewhere)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])  # as if it were installed
     before = [*sys.path]
-    assert len(load_controllers("some_operator")) == 2
+    assert len(load_program("some_operator")[1]) == 2
     assert sys.path == before
 
 
@@ -370,7 +370,7 @@ def test_import_error_shows_lines_of_program(tmp_path: Path, monkeypatch: pytest
     file = tmp_path / "fails_at_import.py"
     file.write_text("def broken():\n    return undefined\n\nbroken()\n")
     with pytest.raises(LoadError) as raised:
-        load_controllers(str(file))
+        load_program(str(file))
     message = str(raised.value)
     assert [f"{file}:{line}" in message for line in (2, 4)] == [True, True]
     assert len(message.splitlines()) == 3

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import Final, final
 
 from deltaloop.api import kinds
-from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.storage.store import CompactedError, RevisionStore
 
 ALL_RESOURCES: Final = "*"
 WHILE_DELETING: Final = "**"

@@ -27,8 +27,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.body import read_body, read_fields
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, FaultBook, Strike
-from deltaloop.apiserver.core.storage.store import RevisionStore
-from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.storage.store import CompactedError, RevisionStore
 from deltaloop.apiserver.core.user import User
 from deltaloop.apiserver.core.wire.request_info import MASTERS, RequestInfo
 from deltaloop.apiserver.exchange import Exchange

@@ -14,7 +14,7 @@ from typing import Any, Final
 import typer
 
 from deltaloop.api.redaction import SecretText
-from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, StaticUser, read_manifests, read_token_table
+from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, read_manifests, read_token_table
 from deltaloop.cli.logging_flags import LogLevelFlag, set_up_logging
 from deltaloop.cli.option_flags import flag_name, values_of, with_flags_of
 from deltaloop.cli.until_signal import run_until_signal
@@ -81,93 +81,76 @@ def apiserver(*, log_level: LogLevelFlag = "WARNING", **flags: Any) -> None:
     set_up_logging(log_level)
     try:
         given = ApiServerFlags(**values_of(flags))
-        accepted = [read_key(file, "--service-account-key-file") for file in given.service_account_key_file]
-        options = ServerOptions(
-            host=given.host,
-            port=given.port,
-            insecure_http=given.insecure_http,
-            token=None
-            if given.insecure_http and not (given.token or given.token_file)
-            else read_token(given.token, given.token_file),
-            users=read_users(given.token_auth_file),
-            service_account_key=read_key(given.service_account_signing_key_file, "--service-account-signing-key-file"),
-            accepted_service_account_keys=tuple(key for key in accepted if key is not None),
-            authorization_mode=given.authorization_mode,
-            controllers=_names(given.controllers),
-            enable_admission_plugins=_names(given.enable_admission_plugins),
-            disable_admission_plugins=_names(given.disable_admission_plugins),
-            data_dir=given.data_dir,
-            fsync=given.fsync,
-            audit=audit_to(given.audit),
-        )
-        command = ApiServerCommand(
-            server=options,
-            kubeconfig=given.write_kubeconfig,
-            client_certificate=given.client_certificate,
-            load=given.load,
-        )
+        options = server_options(given)
     except ValueError as error:
         shown = re.sub(
             r"ServerOptions\.(\w+)(\[\d+\])?", lambda found: flag_name(_FLAGS.get(found[1], found[1])), str(error)
         )
         raise typer.BadParameter(shown) from None
-    run_until_signal(serve(command, typer.echo), interrupted=0)
+    run_until_signal(serve(options, given, typer.echo), interrupted=0)
 
 
 def _names(listed: str) -> frozenset[str]:
     return frozenset(name.strip() for name in listed.split(",") if name.strip())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiServerCommand:
-    """Options of the command.
+def server_options(given: ApiServerFlags) -> ServerOptions:
+    """Return the options of the server, or raise ValueError, for example if no client could authenticate."""
+    token = None
+    if not given.insecure_http or given.token or given.token_file:
+        token = read_token(given.token, given.token_file)
+    if given.write_kubeconfig is None and not given.insecure_http and token is None:
+        raise ValueError(
+            "--write-kubeconfig, a token or --insecure-http is required, so that clients can use the server."
+        )
+    if given.client_certificate and (given.write_kubeconfig is None or given.insecure_http):
+        raise ValueError("--client-certificate requires --write-kubeconfig, and excludes --insecure-http.")
+    signing, users = given.service_account_signing_key_file, given.token_auth_file
+    keys = [_text_of(file, "--service-account-key-file") for file in given.service_account_key_file]
+    return ServerOptions(
+        host=given.host,
+        port=given.port,
+        insecure_http=given.insecure_http,
+        token=token,
+        users=read_token_table(_text_of(users, "--token-auth-file"), source=str(users)) if users is not None else (),
+        service_account_key=(
+            SecretText(_text_of(signing, "--service-account-signing-key-file")) if signing is not None else None
+        ),
+        accepted_service_account_keys=tuple(map(SecretText, keys)),
+        authorization_mode=given.authorization_mode,
+        controllers=_names(given.controllers),
+        enable_admission_plugins=_names(given.enable_admission_plugins),
+        disable_admission_plugins=_names(given.disable_admission_plugins),
+        data_dir=given.data_dir,
+        fsync=given.fsync,
+        audit=audit_to(given.audit),
+    )
 
-    Attributes:
-        server: Options of the server.
-        kubeconfig: File for the kubeconfig. None disables it.
-        client_certificate: Whether the kubeconfig contains a client certificate instead of the token.
-        load: File or directory with manifests to load at the start.
 
-    Raises:
-        ValueError: If no client could authenticate, or the client certificate has no kubeconfig.
-    """
-
-    server: ServerOptions
-    kubeconfig: Path | None = None
-    client_certificate: bool = False
-    load: Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.kubeconfig is None and not self.server.insecure_http and self.server.token is None:
-            raise ValueError(
-                "--write-kubeconfig, a token or --insecure-http is required, so that clients can use the server."
-            )
-        if self.client_certificate and (self.kubeconfig is None or self.server.insecure_http):
-            raise ValueError("--client-certificate requires --write-kubeconfig, and excludes --insecure-http.")
-
-
-async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
+async def serve(options: ServerOptions, given: ApiServerFlags, say: Callable[[str], None]) -> None:
     """Run the server until it is canceled, and print one line when it is ready.
 
     The kubeconfig is written after the server listens and all manifests are loaded, and removed when it stops, so you
     can wait for the file. Raises DeltaloopError.
     """
-    if command.kubeconfig is not None:
-        check_may_write(command.kubeconfig)
-    manifests: list[Manifest] = read_manifests(command.load) if command.load is not None else []
-    async with ApiServer(command.server) as server:
+    if given.write_kubeconfig is not None:
+        check_may_write(given.write_kubeconfig)
+    manifests: list[Manifest] = read_manifests(given.load) if given.load is not None else []
+    async with ApiServer(options) as server:
         server.load(manifests)
-        if command.kubeconfig is None:
+        if given.write_kubeconfig is None:
             say(f"deltaloop apiserver is ready at {server.url}")
             await asyncio.Event().wait()
             return
-        certificate = server.admin_certificate() if command.client_certificate else None
-        write_kubeconfig(command.kubeconfig, server.kubeconfig(certificate=certificate))
+        certificate = server.admin_certificate() if given.client_certificate else None
+        write_kubeconfig(given.write_kubeconfig, server.kubeconfig(certificate=certificate))
         try:
-            say(f"deltaloop apiserver is ready at {server.url}; use it with: export KUBECONFIG={command.kubeconfig}")
+            say(
+                f"deltaloop apiserver is ready at {server.url}; use it with: export KUBECONFIG={given.write_kubeconfig}"
+            )
             await asyncio.Event().wait()
         finally:
-            remove_kubeconfig(command.kubeconfig)
+            remove_kubeconfig(given.write_kubeconfig)
 
 
 def read_token(given: str, file: Path | None) -> SecretText | None:
@@ -175,32 +158,16 @@ def read_token(given: str, file: Path | None) -> SecretText | None:
     if given and file is not None:
         raise ValueError("--token and --token-file cannot be combined. Use one of them.")
     if file is not None:
-        try:
-            given = file.read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"--token-file {file} cannot be read: {type(error).__name__}") from None
+        given = _text_of(file, "--token-file").strip()
         if not given:
             raise ValueError(f"--token-file {file} must contain a token, got an empty file.")
     given = given or os.environ.get(TOKEN_VARIABLE, "")
     return SecretText(given) if given else None
 
 
-def read_users(file: Path | None) -> tuple[StaticUser, ...]:
-    """Read the token table of ``--token-auth-file``. It raises ValueError if the file is unreadable."""
-    if file is None:
-        return ()
+def _text_of(file: Path, flag: str) -> str:
     try:
-        return read_token_table(file.read_text(), source=str(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--token-auth-file {file} cannot be read: {type(error).__name__}") from None
-
-
-def read_key(file: Path | None, flag: str) -> SecretText | None:
-    """Read a PEM file with keys. It raises ValueError if the file is unreadable."""
-    if file is None:
-        return None
-    try:
-        return SecretText(file.read_text())
+        return file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{flag} {file} cannot be read: {type(error).__name__}") from None
 

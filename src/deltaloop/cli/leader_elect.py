@@ -10,8 +10,8 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, final
 
@@ -120,26 +120,22 @@ class LeaderElectCommand:
     context: str | None = None
 
 
-def _lease(client: Client, command: LeaderElectCommand) -> Lock:
-    return LeaseLock(client, namespace=command.namespace, name=command.name, identity=command.identity)
-
-
-def _config_map(client: Client, command: LeaderElectCommand) -> Lock:
-    return ConfigMapLock(client, namespace=command.namespace, name=command.name, identity=command.identity)
-
-
-def _endpoints(client: Client, command: LeaderElectCommand) -> Lock:
-    return EndpointsLock(client, namespace=command.namespace, name=command.name, identity=command.identity)
-
-
-LOCKS: Final[dict[str, Callable[[Client, LeaderElectCommand], Lock]]] = {
-    "lease": _lease,
-    "leases": _lease,
-    "configmaps": _config_map,
-    "endpoints": _endpoints,
-    "configmapsleases": lambda client, command: MultiLock(_config_map(client, command), _lease(client, command)),
-    "endpointsleases": lambda client, command: MultiLock(_endpoints(client, command), _lease(client, command)),
+LOCKS: Final[Mapping[str, tuple[type[LeaseLock | ConfigMapLock | EndpointsLock], ...]]] = {
+    "lease": (LeaseLock,),
+    "leases": (LeaseLock,),
+    "configmaps": (ConfigMapLock,),
+    "endpoints": (EndpointsLock,),
+    "configmapsleases": (ConfigMapLock, LeaseLock),
+    "endpointsleases": (EndpointsLock, LeaseLock),
 }
+
+
+def lock_of(client: Client, command: LeaderElectCommand) -> Lock:
+    locks: list[Lock] = [
+        kind(client, namespace=command.namespace, name=command.name, identity=command.identity)
+        for kind in LOCKS[command.lock]
+    ]
+    return locks[0] if len(locks) == 1 else MultiLock(*locks)
 
 
 def print_as_klog(verbosity: int) -> None:
@@ -151,7 +147,7 @@ def print_as_klog(verbosity: int) -> None:
 async def elect(command: LeaderElectCommand) -> int:
     """Contend and lead until SIGINT or SIGTERM, release the lock, and return the command's exit code or 0."""
     async with make_client(kubeconfig=command.kubeconfig, context=command.context, namespace=None) as client:
-        lead = _Lead(command, LOCKS[command.lock](client, command))
+        lead = _Lead(command, lock_of(client, command))
         task = asyncio.ensure_future(lead.run())
         stopped = False
 
@@ -198,14 +194,8 @@ class _Lead:
                 _log.info("leader lost: %s", self._command.identity, extra=_AS_IT_IS)
 
     def _config(self) -> LeaderElectionConfig:
-        election = self._command.election
-        return LeaderElectionConfig(
-            lease_duration=election.lease_duration,
-            renew_deadline=election.renew_deadline,
-            retry_period=election.retry_period,
-            rejoin=bool(self._command.command),
-            on_new_leader=self._new_leader,
-        )
+        rejoin = bool(self._command.command)
+        return replace(self._command.election, rejoin=rejoin, on_new_leader=self._new_leader)
 
     def _new_leader(self, identity: str) -> None:
         if identity != self._command.identity:

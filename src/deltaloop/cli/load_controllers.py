@@ -88,10 +88,6 @@ def declared_in(module: ModuleType) -> LoadedModule:
     return _sorted(module, dict.fromkeys(value for value in vars(module).values() if isinstance(value, _DECLARED)))
 
 
-def load_controllers(target: str) -> tuple[Controller, ...]:
-    return load_program(target)[1]
-
-
 def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
     """Import a module and return it together with its controllers."""
     found = load_declared(target)

@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deltaloop.cli.project.core.naming import ProjectNames
-from deltaloop.cli.project.making import make_project
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.cli.packaging import files
+from deltaloop.cli.packaging.declared import PackageCommand, declared_program
+from deltaloop.cli.project.core.naming import FILES, WHEELS, ProjectNames, project_files
+from deltaloop.version import VERSION
+
+CHART = "chart"
+"""Folder for the project's chart."""
+
+
+def make_project(names: ProjectNames, folder: Path, *, wheel: Path | None = None) -> list[str]:
+    """Write a project to a missing or empty folder, or raise InvalidArgumentError; return the paths of its files."""
+    if (folder.is_dir() and any(folder.iterdir())) or (folder.exists() and not folder.is_dir()):
+        raise InvalidArgumentError(f"must be a new or empty folder, got {folder}.", argument="--folder")
+    if wheel is not None and not (wheel.is_file() and wheel.suffix == ".whl"):
+        raise InvalidArgumentError(
+            f"must be a file like deltaloop-VERSION-py3-none-any.whl, got {wheel}.", argument="--wheel"
+        )
+    made = project_files(names, read_templates(), version=VERSION, with_wheel=wheel is not None)
+    files.write(folder, made)
+    if wheel is not None:
+        (folder / WHEELS).mkdir()
+        shutil.copy(wheel, folder / WHEELS)
+    with _no_bytecode():
+        chart = declared_program(PackageCommand(target=str(folder / f"{names.module}.py"))).chart()
+    files.write(folder / CHART, chart)
+    return [*made, f"{CHART}/"]
+
+
+@contextmanager
+def _no_bytecode() -> Generator[None]:
+    """Import modules without writing ``__pycache__``."""
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
+def read_templates() -> dict[str, str]:
+    there = resources.files("deltaloop.cli.project") / "template"
+    return {name: (there / name).read_text(encoding="utf-8") for name in FILES.values()}
 
 
 def new(

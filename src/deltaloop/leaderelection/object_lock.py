@@ -46,7 +46,7 @@ class ObjectLock(ABC):
         name: Name of the lock's object.
         identity: Identity of this candidate, for example the host name with a random suffix. It must be unique, because
             a second process with the same identity takes over the lock immediately.
-        labels: Labels to add to the object at each write.
+        labels: Labels, read and added at each write.
         recorder: Recorder for the events ``became leader`` and ``stopped leading`` about the object.
 
     Raises:
@@ -74,7 +74,7 @@ class ObjectLock(ABC):
         self.namespace = namespace
         self.name = name
         self._identity = identity
-        self._labels = dict(labels or {})
+        self._labels: Mapping[str, str] = {} if labels is None else labels
         self._recorder = recorder
         self._known: Resource | None = None
         self._unreadable: tuple[str, ...] = ()

@@ -55,8 +55,9 @@ _POLL: Final = 0.02
 _RETRY: Final = 1.0
 _REPORT_PERIOD: Final = 10.0
 _REPORT_DISTANCE: Final = 0.1
-_POINTS: Final = 512
+_POINTS: Final = 2048  # in the reports of all members, about 50 KB
 _FEWEST_POINTS: Final = 32
+_MOST_POINTS: Final = 256
 _NEW_MAP_AFTER: Final = 2.0
 """Time in seconds for which a member waits for the map of other members, before it creates a map."""
 
@@ -115,8 +116,8 @@ class ShardMember:
         self.options = options
         self.identity = identity
         lease = options.lease_name(identity)
-        labels = {SHARDS_LABEL: options.name}
-        lock = LeaseLock(client, namespace=options.namespace, name=lease, identity=identity, labels=labels)
+        self._labels = {SHARDS_LABEL: options.name, LEAVING_LABEL: "false"}
+        lock = LeaseLock(client, namespace=options.namespace, name=lease, identity=identity, labels=self._labels)
         self.elector: LeaderElector = LeaderElector(
             lock, options.election, client=client, metrics=metrics, clock=clock, random=random
         )
@@ -212,10 +213,11 @@ class ShardMember:
     def leave(self) -> None:
         """Give all ranges to other members.
 
-        The member continues its work until they are ready.
+        The next renewal announces it. The member works until they are ready.
         """
         if not self._leaving:
             self._leaving = True
+            self._labels[LEAVING_LABEL] = "true"
             self._changed.set()
 
     @asynccontextmanager
@@ -254,7 +256,6 @@ class ShardMember:
     async def _take_part(self, work: ShardWork) -> None:
         holding: asyncio.Task[None] | None = None
         wanted, held = None, KeyRanges()
-        told_to_leave = False
         self._member.uid = await self._find_uid()
         try:
             while True:
@@ -276,8 +277,6 @@ class ShardMember:
                     holding = asyncio.create_task(work.hold(hold), name=f"caches of {self.options.name}")
                     holding.add_done_callback(self._wake)
                 self._share_out(work, held)
-                if self._leaving and not told_to_leave:
-                    told_to_leave = await self._announce_leaving()
                 if self.has_left and self._leaving:
                     self.on_left()
                 if await self._advance():
@@ -457,15 +456,6 @@ class ShardMember:
             return False
         return True
 
-    async def _announce_leaving(self) -> bool:
-        patch = {"metadata": {"labels": {LEAVING_LABEL: "true"}}}
-        try:
-            await self._client.patch(LEASE, self._lease, patch, namespace=self.options.namespace, timeout=_RETRY)
-        except (DeltaloopError, OSError) as error:
-            self._failed("cannot announce that the member leaves, retrying", error)
-            return False
-        return True
-
     async def _report(self, work: ShardWork, held: KeyRanges, hold: KeyRanges) -> None:
         """Write the load into the ConfigMap if it differs from the last report."""
         now = self._clock()
@@ -477,8 +467,8 @@ class ShardMember:
         if before is not None and before.held == held and now < self._reported_at + _REPORT_PERIOD:
             return
         self._reported_at = now
-        most = max(_FEWEST_POINTS, _POINTS // max(1, len(self._holders)))
-        report = Report.of(held, work.load(), most)
+        most = min(max(_FEWEST_POINTS, _POINTS // max(1, len(self._holders))), _MOST_POINTS)
+        report = Report.of(held, work.load(), most, [each.start for each in self._member.map.ranges])
         if before is not None and before.held == held and report.distance(before) < _REPORT_DISTANCE:
             return
         patch = report_patch(self._member.uid, report)

@@ -60,7 +60,7 @@ class ShardOptions(Options, frozen=True, kw_only=True):
 
 def member_lease(lease: Resource) -> tuple[MemberLease, str]:
     record, _ = record_from_lease(lease.view())
-    leaving = not record.holder_identity or LEAVING_LABEL in lease.labels
+    leaving = not record.holder_identity or lease.labels.get(LEAVING_LABEL) == "true"
     duration = float(max(record.lease_duration_seconds, 1))
     return MemberLease(lease.name, lease.uid, lease.resource_version, duration, leaving), record.holder_identity
 

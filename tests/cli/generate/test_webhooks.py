@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.app import app
-from deltaloop.cli.load_controllers import LoadError, load_controllers, load_declared
+from deltaloop.cli.load_controllers import LoadError, load_declared, load_program
 from deltaloop.errors import InvalidArgumentError, InvalidWebhookError
 from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from tests.having import having
@@ -114,7 +114,7 @@ def test_controllers_and_webhooks_are_loaded_from_module(module: Path) -> None:
     assert [len(found.controllers), len(found.webhooks)] == [1, 1]
     assert [*map(len, load_declared(f"{module}:webhooks")[1:])] == [0, 1]
     with pytest.raises(LoadError, check=having(subject="webhooks_of_the_test")):
-        load_controllers(f"{module}:check")
+        load_program(f"{module}:check")
     with pytest.raises(LoadError, check=having(subject="int")):
         load_declared(f"{module}:nothing")
 

@@ -137,6 +137,17 @@ async def fleet(*names: str, **options: Any) -> AsyncGenerator[Fleet, None]:
         await asyncio.gather(*found.tasks.values(), return_exceptions=True)
 
 
+async def test_a_member_that_restarts_while_it_leaves_receives_ranges() -> None:
+    async with fleet("a", "b") as f:
+        await f.cut("b")
+        lease = ShardOptions(name="maps", namespace="default").lease_name("b")
+        labels = {"metadata": {"labels": {"deltaloop.dev/leaving": "true"}}}
+        await f.w.client.patch(kinds.LEASE, lease, labels, namespace="default")
+        f.tasks["before"] = f.tasks["b"]
+        f.start("b")
+        await until(f.settled)
+
+
 async def test_members_share_the_objects_and_new_members_receive_ranges() -> None:
     async with fleet("a") as f:
         assert set((await f.converged("0")).values()) == {"a"}

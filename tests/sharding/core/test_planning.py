@@ -80,15 +80,43 @@ def test_members_have_even_shares_while_they_join_one_by_one(sizes: int) -> None
     load = sorted((shard_hash(f"tenant-{place:03}"), float(place % sizes + 1)) for place in range(1000))
     shard_map = settled(ShardMap.of_equal_ranges(8), members(1), load)
     for number in range(2, 9):
-        reports: dict[str, Report] = {}
-        for uid in {each.owner for each in shard_map.ranges}:
-            held = KeyRanges((each.start, each.end) for each in shard_map.ranges if each.owner == uid)
-            reports[uid] = Report.of(held, dict(load), 64)
-        known, covered = combined_load(shard_map, reports)
-        assert covered
-        assert sum(weight for _, weight in known) == pytest.approx(sum(weight for _, weight in load))
-        shard_map = settled(shard_map, members(number), known)
+        shard_map = settled(shard_map, members(number), reported(shard_map, load))
         assert shares(shard_map, load)[1] < 1.1
+
+
+def test_ranges_stay_even_over_joins_leaves_and_jumps_without_repeated_moves() -> None:
+    load = load_of([f"tenant-{place:03}" for place in range(1000)])
+    shard_map, known, before = ShardMap.of_equal_ranges(8), load, 1
+    for number in [1, 2, 3, 4, 5, 6, 7, 8, 7, 6, 5, 4, 3, 2, 8, 1, 7, 2, 5, 8]:
+        alive = members(max(number, before))
+        alive = [
+            each if place < number else MemberLease(each.name, each.uid, "1", 15.0, leaving=True)
+            for place, each in enumerate(alive)
+        ]
+        after = settled(settled(shard_map, alive, known), members(number), known)
+        known = reported(after, load)
+        after = settled(after, members(number), known)
+        moved = sum(after.find(point).owner != shard_map.find(point).owner for point, _ in load)
+        assert moved <= 1.25 * max(abs(number - before) / max(number, before), number == 1) * 1000
+        known = reported(after, load)
+        assert plan(after, members(number), frozenset(), known) is None
+        largest_range, largest_member = shares(after, load)
+        assert largest_range <= 1.3
+        assert largest_member < 1.1
+        shard_map, before = after, number
+
+
+def reported(shard_map: ShardMap, load: Load) -> Load:
+    """Return the load in the reports of all owners."""
+    starts = [each.start for each in shard_map.ranges]
+    reports: dict[str, Report] = {}
+    for uid in {each.owner for each in shard_map.ranges}:
+        held = KeyRanges((each.start, each.end) for each in shard_map.ranges if each.owner == uid)
+        reports[uid] = Report.of(held, dict(load), 256, starts)
+    known, covered = combined_load(shard_map, reports)
+    assert covered
+    assert sum(weight for _, weight in known) == pytest.approx(sum(weight for _, weight in load))
+    return known
 
 
 def test_the_report_of_the_owner_counts_and_otherwise_that_of_an_earlier_owner() -> None:

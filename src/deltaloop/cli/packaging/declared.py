@@ -16,8 +16,8 @@ from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.load_controllers import load_declared, target_name
 from deltaloop.cli.packaging.core import chart
+from deltaloop.cli.packaging.core.chart_values import SCHEMA, VALUES, with_own_values
 from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram, manifests
-from deltaloop.cli.packaging.core.own_values import SCHEMA, VALUES, with_own_values
 from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import Permission, roles

@@ -1,4 +1,4 @@
 """``deltaloop new``: a project with a kind, its controller and tests, from the texts in ``template``.
 
-``core/naming.py`` decides names and files, and ``making.py`` writes them.
+``core/naming.py`` decides names and files, and ``cli/new.py`` writes them.
 """

@@ -29,9 +29,9 @@ def target(path: str, query: Mapping[str, str]) -> str:
         raise InvalidArgumentError(f"must be quoted, got {path!r}.", argument="path")
     if not query:
         return path
-    pairs: list[str] = []
+    pairs, is_plain = list[str](), _PLAIN().fullmatch
     for name, value in query.items():
-        if _PLAIN().fullmatch(name) is None or _PLAIN().fullmatch(value) is None:
+        if is_plain(name + value) is None:
             if not is_unicode(name) or not is_unicode(value):
                 # Omitting the parameter could widen a selector, so raise an error instead.
                 raise InvalidArgumentError(

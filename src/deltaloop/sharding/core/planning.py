@@ -7,7 +7,7 @@ the last characters of a name, so the names ``team-00`` to ``team-99`` are in on
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Final
@@ -24,6 +24,9 @@ _MOST_RANGES: Final = 1024
 _MOST_MOVES: Final = 4096
 _UNEVEN: Final = 1.1
 """Load of a range divided by the mean above which the range is split."""
+_EVEN: Final = 1.2  # largest range divided by the mean, without a finer cut
+_GAIN: Final = 0.1  # decrease of this quotient that justifies new cuts
+_MANY: Final = 768  # number of ranges that are joined again
 _TOLERANCE: Final = 0.1
 """Difference of two members' loads, relative to the mean load of a member, that causes no move."""
 
@@ -43,9 +46,9 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
     points: list[tuple[str, float]]
 
     @classmethod
-    def of(cls, held: KeyRanges, load: Mapping[int, float], most: int) -> Report:
-        """Return the report of the objects in ``held``, with a limited number of points."""
-        points = summarized_load({number: weight for number, weight in load.items() if number in held}, most)
+    def of(cls, held: KeyRanges, load: Mapping[int, float], most: int, starts: Sequence[int] = ()) -> Report:
+        """Report the objects in ``held`` with a limited number of points."""
+        points = summarized_load({number: weight for number, weight in load.items() if number in held}, most, starts)
         return cls(
             [(f"{start:x}", f"{end:x}") for start, end in held.bounds],
             [(f"{number:x}", round(weight, 3)) for number, weight in points],
@@ -86,22 +89,22 @@ def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> tuple[l
     return found, covered
 
 
-def summarized_load(load: Mapping[int, float], most: int) -> list[tuple[int, float]]:
-    """Return a load with a limited number of points: adjacent hashes share one point."""
+def summarized_load(load: Mapping[int, float], most: int, starts: Sequence[int] = ()) -> list[tuple[int, float]]:
+    """Return a load with a limited number of points: adjacent hashes of one range share one point."""
     points = sorted(load.items())
     if len(points) <= most:
         return points
     share = sum(load.values()) / most
     found: list[tuple[int, float]] = []
-    collected = 0.0
+    collected, before, last = 0.0, 0, 0
     for number, weight in points:
-        collected += weight
-        if collected >= share:
-            found.append((number, collected))
+        place = bisect_right(starts, number)
+        if collected and (collected >= share or place != before):
+            found.append((last, collected))
             collected = 0.0
-    if collected:
-        found.append((points[-1][0], collected))
-    return found
+        collected += weight
+        before, last = place, number
+    return [*found, (last, collected)]
 
 
 def plan(
@@ -168,22 +171,44 @@ def _without_dead(shard_map: ShardMap, staying: Sequence[str], dead: Collection[
 
 
 def _cut(shard_map: ShardMap, members: int, load: Load) -> ShardMap:
-    """Cut the ranges of each owner again at the quantiles of its load, if there are large or too many ranges."""
+    """Cut the ranges of each owner at the quantiles of its load, if they are uneven or too many."""
     if not load or any(each.successor for each in shard_map.ranges):
         return shard_map
-    number = min(_MOST_RANGES, RANGES_PER_MEMBER * 2 ** math.ceil(math.log2(members)))
-    mean = sum(weight for _, weight in load) / min(number, len(load))
+    number = min(_MOST_RANGES // 2, RANGES_PER_MEMBER * 2 ** math.ceil(math.log2(members)))
+    total = sum(weight for _, weight in load)
     weights = _weights(shard_map.ranges, load)
-    if not mean or (max(weights) <= _UNEVEN * mean and len(weights) <= _UNEVEN * number):
+    before = _unevenness(weights)
+    large = max(weights) * min(number, len(load)) > _UNEVEN * total
+    if not total or (not large and before <= _EVEN and len(weights) <= _MANY):
         return shard_map
+    best, least = shard_map, math.inf if large or len(weights) > _MANY else before - _GAIN
+    # Members can own many short runs of ranges, which only a finer cut makes as large as the others.
+    while number <= _MOST_RANGES // 2:
+        new = _cut_to(shard_map, weights, load, _UNEVEN * total / min(number, len(load)))
+        found = _unevenness(_weights(new.ranges, load))
+        if found < least and len(new.ranges) <= _MOST_RANGES:
+            best, least = new, found
+        if least <= _EVEN:
+            break
+        number *= 2
+    return best
+
+
+def _unevenness(weights: Sequence[float]) -> float:
+    """Return the largest weight divided by the mean."""
+    return max(weights) * len(weights) / sum(weights)
+
+
+def _cut_to(shard_map: ShardMap, weights: Sequence[float], load: Load, most: float) -> ShardMap:
+    """Cut each run of ranges of one owner into equal parts with at most a weight."""
     new: list[ShardRange] = []
     place = 0
     for owner, group in groupby(shard_map.ranges, key=lambda each: each.owner):
         neighbors = [*group]
         heights = weights[place : place + len(neighbors)]
         place += len(neighbors)
-        parts = max(1, math.ceil(sum(heights) / (_UNEVEN * mean)))
-        if len(neighbors) <= parts and max(heights) <= _UNEVEN * mean:
+        parts = max(1, math.ceil(sum(heights) / most))
+        if len(neighbors) == parts and max(heights) <= most:
             new += neighbors
         else:
             epoch = max(each.epoch for each in neighbors)
@@ -227,7 +252,15 @@ def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load) -> ShardM
             break
         movable = [place for place, each in enumerate(ranges) if each.owner == most and not each.successor]
         fitting = [place for place in movable if weights[place] < difference]
-        place = min(fitting, key=lambda place: (abs(weights[place] - difference / 2), place), default=-1)
+        place = min(
+            fitting,
+            key=lambda place: (
+                round(abs(weights[place] - difference / 2) / (_TOLERANCE / 4 * mean)),
+                -_joined(ranges, place, least),
+                place,
+            ),
+            default=-1,
+        )
         if place < 0:
             part = _part(ranges, weights, movable, load, difference / 2)
             if part is None:
@@ -237,6 +270,13 @@ def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load) -> ShardM
         burden[most] -= weights[place]
         burden[least] += weights[place]
     return ShardMap(tuple(ranges))
+
+
+def _joined(ranges: Sequence[ShardRange], place: int, target: str) -> int:
+    """Return the number of runs of one owner that a move to the target saves."""
+    beside = [ranges[other] for other in (place - 1, place + 1) if 0 <= other < len(ranges)]
+    holders = [each.successor or each.owner for each in beside]
+    return sum(holder == target for holder in holders) - sum(holder == ranges[place].owner for holder in holders)
 
 
 def _part(

@@ -19,7 +19,7 @@ import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import is_mapping, items, mapping, text
-from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
+from deltaloop.testing.core.drawn_objects import is_within, ordinary_texts
 
 MOST_EDITS: Final = 4
 _CRD: Final = "CustomResourceDefinition"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from deltaloop.api import kinds
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.answers.table import to_table
-from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
 from deltaloop.apiserver.core.kinds.cells import declared_cell, format_selector
+from deltaloop.apiserver.core.kinds.resources import STRATEGIES
 from deltaloop.apiserver.core.served_resource import ServedResource
 from tests.apiserver.core.built_in import BUILT_IN_RESOURCES
 

@@ -13,10 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from deltaloop.api import kinds
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.draft import NO_DRAFT, Commit, Draft, ask_at_once
-from deltaloop.apiserver.core.storage.store import Objects, RevisionStore
-from deltaloop.apiserver.core.storage.store_errors import (
+from deltaloop.apiserver.core.storage.store import (
     KeyExistsError,
     KeyMissingError,
+    Objects,
+    RevisionStore,
     StoreError,
 )
 from deltaloop.apiserver.core.strategy import Moment

@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from deltaloop.apiserver.core.storage.history import StoredChange
-from deltaloop.apiserver.core.storage.store import Page, RevisionStore, StoreState, encode_object
-from deltaloop.apiserver.core.storage.store_errors import (
+from deltaloop.apiserver.core.storage.store import (
     CompactedError,
     KeyExistsError,
     KeyMissingError,
+    Page,
+    RevisionStore,
+    StoreState,
+    encode_object,
 )
 from tests.nightly import examples
 

@@ -1,6 +1,6 @@
 """Admission plugins that the real server enables by default, in its order.
 
-Source: Kubernetes pkg/kubeapiserver/options/plugins.go.
+Source: Kubernetes pkg/kubeapiserver/options/plugins.go; apiserver pkg/admission/plugin/namespace/lifecycle.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
+from deltaloop.api import kinds
+from deltaloop.apiserver.core import status_errors
+from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.certificates import (
     CERTIFICATE_APPROVAL,
     CERTIFICATE_SIGNING,
@@ -24,7 +27,6 @@ from deltaloop.apiserver.core.admission.default_classes import (
     RUNTIME_CLASS,
     STORAGE_OBJECT_IN_USE_PROTECTION,
 )
-from deltaloop.apiserver.core.admission.namespace_lifecycle import NAMESPACE_LIFECYCLE
 from deltaloop.apiserver.core.admission.pod_scheduling import (
     DEFAULT_TOLERATION_SECONDS,
     POD_TOPOLOGY_LABELS,
@@ -38,6 +40,27 @@ from deltaloop.apiserver.core.admission.policies.validating import VALIDATING_PO
 from deltaloop.apiserver.core.admission.resource_quota import LIMIT_RANGER, RESOURCE_QUOTA
 from deltaloop.apiserver.core.admission.service_account import SERVICE_ACCOUNT
 from deltaloop.apiserver.core.admission.webhooks.plugins import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+
+_FIRST_NAMESPACES: Final = ("default", "kube-public", "kube-system")
+
+
+def _check_namespace(attributes: AdmissionAttributes) -> None:
+    served = attributes.served
+    if served.storage == kinds.NAMESPACE.group_resource:
+        if attributes.operation == "DELETE" and attributes.name in _FIRST_NAMESPACES:
+            raise attributes.refused("this namespace may not be deleted")
+        return
+    if attributes.operation == "DELETE" or not served.type.namespaced:
+        return
+    found = attributes.objects.get(kinds.NAMESPACE.group_resource, attributes.namespace)
+    if found is None:
+        raise status_errors.not_found(kinds.NAMESPACE, attributes.namespace)
+    if found.deletion_timestamp is not None:
+        raise status_errors.namespace_terminating(served.type, attributes.shown_name, attributes.namespace)
+
+
+NAMESPACE_LIFECYCLE: Final = Plugin(operations=frozenset({"CREATE", "DELETE"}), mutate=_check_namespace)
+
 
 DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | str]] = {
     "NamespaceLifecycle": (NAMESPACE_LIFECYCLE,),

@@ -15,7 +15,25 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.builtin.tables import BuiltInTables, KindEntry
-from deltaloop.apiserver.core.kinds.all_kinds import STRATEGIES
+from deltaloop.apiserver.core.kinds import (
+    access,
+    admission_policy,
+    autoscaling,
+    batch,
+    cluster,
+    devices,
+    event,
+    extensions,
+    flow_control,
+    networking,
+    pod,
+    pod_eviction,
+    resource_amounts,
+    service,
+    storage,
+    webhook_configuration,
+    workloads,
+)
 from deltaloop.apiserver.core.kinds.cells import declared_cell
 from deltaloop.apiserver.core.kinds.field_checks import CHECKS
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, ScalePaths, ServedResource, TableColumn
@@ -24,6 +42,74 @@ from deltaloop.schemas.checking import Check, ObjectRules
 from deltaloop.schemas.object_meta import KNOWN_STRUCTS, UNTYPED
 from deltaloop.schemas.type_table import RuleTable, TypeTable
 from deltaloop.schemas.types import Schema, TypeNode
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "apiservices.apiregistration.k8s.io": extensions.API_SERVICES,
+    "bindings": pod.BINDING,
+    "certificatesigningrequests.certificates.k8s.io": access.CERTIFICATE_SIGNING_REQUEST,
+    "clusterrolebindings.rbac.authorization.k8s.io": access.BINDING,
+    "clusterroles.rbac.authorization.k8s.io": access.ROLE,
+    "clustertrustbundles.certificates.k8s.io": access.BUNDLE,
+    "componentstatuses": cluster.COMPONENT_STATUS,
+    "configmaps": access.CONFIG_MAP,
+    "controllerrevisions.apps": workloads.REVISION,
+    "cronjobs.batch": batch.CRON_JOB,
+    "csinodes.storage.k8s.io": storage.NODE,
+    "csidrivers.storage.k8s.io": storage.CSI_DRIVER,
+    "csistoragecapacities.storage.k8s.io": storage.CAPACITY,
+    "customresourcedefinitions.apiextensions.k8s.io": extensions.DEFINITIONS,
+    "daemonsets.apps": workloads.DAEMON_SET,
+    "deployments.apps": workloads.DEPLOYMENT,
+    "deviceclasses.resource.k8s.io": devices.DEVICES,
+    "devicetaintrules.resource.k8s.io": devices.TAINT_RULE,
+    "endpoints": service.ENDPOINTS,
+    "endpointslices.discovery.k8s.io": service.SLICE,
+    "events": event.STRATEGY,
+    "events.events.k8s.io": event.OF_EVENTS,
+    "flowschemas.flowcontrol.apiserver.k8s.io": flow_control.SCHEMA,
+    "horizontalpodautoscalers.autoscaling": autoscaling.HORIZONTAL_POD_AUTOSCALER,
+    "horizontalpodautoscalers.v1.autoscaling": autoscaling.V1,
+    "ingressclasses.networking.k8s.io": networking.CLASS,
+    "ingresses.networking.k8s.io": networking.INGRESS,
+    "ipaddresses.networking.k8s.io": networking.IP_ADDRESSES,
+    "jobs.batch": batch.JOB,
+    "leases.coordination.k8s.io": cluster.LEASE,
+    "limitranges": resource_amounts.LIMIT_RANGE,
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.MUTATING,
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.MUTATING_BINDING,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration.STRATEGY,
+    "namespaces": cluster.NAMESPACE,
+    "networkpolicies.networking.k8s.io": networking.NETWORK_POLICY,
+    "nodes": cluster.NODE,
+    "persistentvolumeclaims": storage.CLAIM,
+    "persistentvolumes": storage.PERSISTENT_VOLUME,
+    "poddisruptionbudgets.policy": pod_eviction.STRATEGY,
+    "pods": pod.STRATEGY,
+    "podtemplates": workloads.POD_TEMPLATE,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": flow_control.LEVEL,
+    "priorityclasses.scheduling.k8s.io": cluster.PRIORITY_CLASS,
+    "replicasets.apps": workloads.REPLICA_SET,
+    "replicationcontrollers": workloads.CONTROLLER,
+    "resourceclaimtemplates.resource.k8s.io": devices.TEMPLATE,
+    "resourceclaims.resource.k8s.io": devices.CLAIM,
+    "resourcequotas": resource_amounts.RESOURCE_QUOTA,
+    "resourceslices.resource.k8s.io": devices.SLICE,
+    "rolebindings.rbac.authorization.k8s.io": access.BINDING,
+    "roles.rbac.authorization.k8s.io": access.ROLE,
+    "runtimeclasses.node.k8s.io": cluster.RUNTIME_CLASS,
+    "secrets": access.SECRET,
+    "serviceaccounts": access.ACCOUNT,
+    "servicecidrs.networking.k8s.io": networking.RANGES,
+    "services": service.SERVICE,
+    "statefulsets.apps": workloads.STATEFUL_SET,
+    "storageclasses.storage.k8s.io": storage.STORAGE_CLASS,
+    "storageversionmigrations.storagemigration.k8s.io": storage.VERSION_MIGRATION,
+    "validatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.VALIDATING,
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.VALIDATING_BINDING,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": webhook_configuration.STRATEGY,
+    "volumeattachments.storage.k8s.io": storage.ATTACHMENT,
+    "volumeattributesclasses.storage.k8s.io": storage.VOLUME_ATTRIBUTES,
+}
 
 
 @final

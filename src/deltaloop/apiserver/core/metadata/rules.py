@@ -67,10 +67,10 @@ def generated_name(base: str, *, random: float, attempt: int) -> str:
     return base[:_LONGEST_BASE] + suffix
 
 
-_SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_LABEL_VALUE: Final = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
+_SUBDOMAIN: Final = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL: Final = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_QUALIFIED: Final = re.compile("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_LABEL_VALUE: Final = re.compile("(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _MAX_ANNOTATIONS: Final = 256 * 1024
 
@@ -78,15 +78,16 @@ _PREFIXED: Final = " with an optional DNS subdomain prefix and '/' (e.g. 'exampl
 _TEXTS: Final = {
     _SUBDOMAIN: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
     "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    f"'{_SUBDOMAIN}')",
+    f"'{_SUBDOMAIN.pattern}')",
     _LABEL: "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
-    f"end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')",
+    "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    f"'{_LABEL.pattern}')",
     _QUALIFIED: "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    f"'{_QUALIFIED}')",
+    f"'{_QUALIFIED.pattern}')",
     _LABEL_VALUE: "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
     "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-    f"validation is '{_LABEL_VALUE}')",
+    f"validation is '{_LABEL_VALUE.pattern}')",
 }
 
 
@@ -160,38 +161,38 @@ def _form_errors(form: str, name: str, field: str) -> Iterator[SchemaError]:
         yield from path_segment_errors(name, field)
         return
     pattern = _LABEL if form == "label" else _SUBDOMAIN
-    longest = 253 if pattern == _SUBDOMAIN else 63
+    longest = 253 if pattern is _SUBDOMAIN else 63
     if len(name) > longest:
         yield invalid_value(field, name, f"must be no more than {longest} characters")
-    if pattern == _LABEL and "." in name and re.fullmatch(_SUBDOMAIN, name):
+    if pattern is _LABEL and "." in name and _SUBDOMAIN.fullmatch(name):
         yield invalid_value(field, name, "must not contain dots")
-    elif not re.fullmatch(pattern, name):
+    elif not pattern.fullmatch(name):
         yield invalid_value(field, name, _TEXTS[pattern])
 
 
 def label_name_problems(name: str) -> tuple[str, ...]:
-    if "." in name and re.fullmatch(_SUBDOMAIN, name):
+    if "." in name and _SUBDOMAIN.fullmatch(name):
         return ("must not contain dots",)
     too_long = ("must be no more than 63 bytes",) if len(name) > 63 else ()
-    return too_long if re.fullmatch(_LABEL, name) else (*too_long, _TEXTS[_LABEL])
+    return too_long if _LABEL.fullmatch(name) else (*too_long, _TEXTS[_LABEL])
 
 
 def label_value_problems(value: str) -> tuple[str, ...]:
     too_long = ("must be no more than 63 bytes",) if len(value) > 63 else ()
-    return too_long if re.fullmatch(_LABEL_VALUE, value) else (*too_long, _TEXTS[_LABEL_VALUE])
+    return too_long if _LABEL_VALUE.fullmatch(value) else (*too_long, _TEXTS[_LABEL_VALUE])
 
 
 def label_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     if len(name) > 63:
         yield invalid_value(field, name, "must be no more than 63 bytes")
-    if not re.fullmatch(_LABEL, name):
+    if not _LABEL.fullmatch(name):
         yield invalid_value(field, name, _TEXTS[_LABEL])
 
 
 def subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
     if len(name) > 253:
         yield invalid_value(field, name, "must be no more than 253 bytes")
-    if not re.fullmatch(_SUBDOMAIN, name):
+    if not _SUBDOMAIN.fullmatch(name):
         yield invalid_value(field, name, _TEXTS[_SUBDOMAIN])
 
 
@@ -281,13 +282,13 @@ def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -
         return
     if slash and not prefix:
         yield invalid_value(field, key, "prefix part must be non-empty")
-    elif slash and not re.fullmatch(_SUBDOMAIN, prefix):
+    elif slash and not _SUBDOMAIN.fullmatch(prefix):
         yield invalid_value(field, key, "prefix part " + _TEXTS[_SUBDOMAIN])
     if not name:
         yield invalid_value(field, key, "name part must be non-empty")
     elif len(name) > 63:
         yield invalid_value(field, key, "name part must be no more than 63 bytes")
-    if not re.fullmatch(_QUALIFIED, name):
+    if not _QUALIFIED.fullmatch(name):
         yield invalid_value(field, key, _TEXTS[_QUALIFIED])
 
 
@@ -296,7 +297,7 @@ def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iter
         yield from _qualified_errors(key, field)
         if len(value) > 63:
             yield invalid_value(field, value, "must be no more than 63 bytes")
-        if not re.fullmatch(_LABEL_VALUE, value):
+        if not _LABEL_VALUE.fullmatch(value):
             yield invalid_value(field, value, _TEXTS[_LABEL_VALUE])
 
 

@@ -23,12 +23,10 @@ from typing import Final, Protocol, TypeAlias, TypeVar, final
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
 from deltaloop.apiserver.core.storage.store import (
+    CompactedError,
     Objects,
     Page,
     RevisionStore,
-)
-from deltaloop.apiserver.core.storage.store_errors import (
-    CompactedError,
 )
 
 T = TypeVar("T")

@@ -28,7 +28,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.storage.converted import Timeline
 from deltaloop.apiserver.core.storage.encoding import list_metadata
 from deltaloop.apiserver.core.storage.selection import Selection
-from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.storage.store import CompactedError
 from deltaloop.apiserver.core.wire.requests import ListQuery, parse_revision
 
 _VERSION: Final = "meta.k8s.io/v1"

@@ -35,7 +35,7 @@ from deltaloop.apiserver.core.storage.converted import Timeline
 from deltaloop.apiserver.core.storage.encoding import with_resource_version
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.selection import EVERYTHING, Selection
-from deltaloop.apiserver.core.storage.store_errors import CompactedError
+from deltaloop.apiserver.core.storage.store import CompactedError
 from deltaloop.apiserver.core.wire.requests import ListQuery, parse_revision
 
 REVISION_WAIT: Final = 3.0

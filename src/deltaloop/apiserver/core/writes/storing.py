@@ -17,8 +17,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.access.rbac import check_allowed
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.apply.field_manager import with_entries
-from deltaloop.apiserver.core.storage.store import encode_object
-from deltaloop.apiserver.core.storage.store_errors import OversizedError
+from deltaloop.apiserver.core.storage.store import OversizedError, encode_object
 from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, MAX_STORE, protobuf_size, request_size
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.admitting import shown

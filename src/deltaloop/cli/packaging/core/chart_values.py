@@ -3,15 +3,94 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast, final
 
-from deltaloop.api.json_values import is_mapping, items
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, is_mapping, items, mapping, texts
+from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.packaging.core.manifests import RESOURCES
-from deltaloop.cli.packaging.core.value_schemas import fits
 from deltaloop.runtime.program.settings import Setting
+
+_TYPES: Final[dict[str, Any]] = {
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+    "array": list,
+    "object": dict,
+    "null": type(None),
+}
+
+
+def fits(schema: Mapping[str, Any], value: object) -> bool:
+    kinds = schema.get("type")
+    if kinds is not None and not any(_is_a(kind, value) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
+        return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    if "anyOf" in schema and not any(fits(each, value) for each in schema["anyOf"]):
+        return False
+    if "oneOf" in schema and sum(fits(each, value) for each in schema["oneOf"]) != 1:
+        return False
+    if isinstance(value, str) and len(value) < schema.get("minLength", 0):
+        return False
+    if isinstance(value, int | float) and value < schema.get("minimum", value):
+        return False
+    if isinstance(value, list):
+        return all(fits(mapping(schema.get("items")), each) for each in items(cast("object", value)))
+    return not is_mapping(value) or _fits_object(schema, value)
+
+
+def _fits_object(schema: Mapping[str, Any], value: Mapping[str, object]) -> bool:
+    known, other = mapping(schema.get("properties")), schema.get("additionalProperties")
+    return all(name in value for name in texts(schema.get("required"))) and all(
+        fits(mapping(known[name]), each) if name in known else other is not False and fits(mapping(other), each)
+        for name, each in value.items()
+    )
+
+
+def _is_a(kind: str, value: object) -> bool:
+    return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+
+
+VALUES: Final = "values.yaml"
+SCHEMA: Final = "values.schema.json"
+
+
+def with_own_values(there: Mapping[str, str | None], made: Mapping[str, str], values: list[ChartValue]) -> str:
+    """Return the text of ``values.yaml`` with the user's own values.
+
+    A value is the user's own if it differs from the default in the schema of the same chart. Values that the new chart
+    does not have are dropped. Raises InvalidArgumentError if an own value does not match the schema.
+    """
+    text, schema = there.get(VALUES), there.get(SCHEMA)
+    if text is None or schema is None or text == made[VALUES]:
+        return made[VALUES]
+    try:
+        given, before = read_yaml(text), json.loads(schema)
+    except ValueError:
+        return made[VALUES]
+    kept = [_with_own(value, given, before) for value in values]
+    return text if given == read_yaml(values_text(kept)) else values_text(kept)
+
+
+def _with_own(value: ChartValue, given: Any, before: Any) -> ChartValue:
+    own: object = given
+    old: object = before
+    for step in value.path.split("."):
+        old = at(old, "properties", step)
+        if not is_mapping(own) or step not in own:
+            return value
+        own = own[step]
+    if own == at(old, "default"):
+        return value
+    if not fits(value.schema, own):
+        raise InvalidArgumentError(f"{VALUES}: {value.path} must fit {SCHEMA}. Change the value.")  # can be secret
+    return ChartValue(value.path, own, value.description, value.schema)
+
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
