@@ -21,7 +21,7 @@ EACH: Final = 8
 MOST_ANSWERS: Final = 50
 MOST_BYTES: Final = 2 * 1024 * 1024
 _OVERHEAD: Final = 1024  # per object in addition to its JSON
-_AT_ONCE: Final = 64  # a group costs less than single ones, because old data has left the processor's cache
+_AT_ONCE: Final = 64  # reconciles; sorting many together needs fewer accesses to uncached memory
 
 
 class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class History:
 
     def __init__(self) -> None:
         self.on_add: Callable[[Reconciled], object] | None = None
-        # Idle for longest first. A plain dict would pass the places of all deleted keys to find its first key.
+        # Idle for longest first. In a plain dict, the search for the first key passes all deleted keys.
         self._keys: OrderedDict[tuple[str, str], tuple[Reconciled, ...]] = OrderedDict()
         self._changes: deque[tuple[OwnWrite, int]] = deque()
         self._bytes = 0
