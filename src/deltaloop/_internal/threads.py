@@ -61,7 +61,7 @@ class _Sharing:
         sys.setswitchinterval(self._interval)
         if not self._collects:
             return
-        # A program that has frozen objects keeps them frozen. CPython counts all of them, so ask only once.
+        # Objects that a program has frozen stay frozen. The first positive count is kept, because counting takes 50 ms.
         self._frozen = self._frozen or gc.get_freeze_count() > 0
         if not self._frozen:
             # All objects move to the oldest generation, because a collection of the new ones would follow at once.
