@@ -47,8 +47,8 @@ def label_problems(name: str) -> list[str]:
     return problems if re.fullmatch(_LABEL, name) else [*problems, _LABEL_RULE]
 
 
-def subdomain_problems(name: str) -> list[str]:
-    problems = [] if len(name) <= _LONGEST_SUBDOMAIN else [f"must be no more than {_LONGEST_SUBDOMAIN} characters"]
+def subdomain_problems(name: str, unit: str = "characters") -> list[str]:
+    problems = [] if len(name) <= _LONGEST_SUBDOMAIN else [f"must be no more than {_LONGEST_SUBDOMAIN} {unit}"]
     return problems if re.fullmatch(_SUBDOMAIN, name) else [*problems, _SUBDOMAIN_RULE]
 
 
@@ -58,9 +58,9 @@ def is_qualified_name(name: str) -> bool:
     return (not slash or not subdomain_problems(prefix)) and re.fullmatch(_QUALIFIED, last) is not None
 
 
-def numbered_label_problems(name: str) -> list[str]:
+def numbered_label_problems(name: str, unit: str = "characters") -> list[str]:
     """Return the faults of a name as a DNS label that can start with a digit."""
-    problems = [] if len(name) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} characters"]
+    problems = [] if len(name) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} {unit}"]
     if re.fullmatch(_NUMBERED_LABEL, name):
         return problems
     return [*problems, "must not contain dots" if re.fullmatch(_SUBDOMAIN, name) else _NUMBERED_LABEL_RULE]
@@ -78,12 +78,7 @@ def label_key_problems(key: str) -> list[str]:
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
     elif slash:
-        problems += (
-            f"prefix part {problem.replace('characters', 'bytes', 1)}"
-            if problem.startswith("must be")
-            else f"prefix part {problem}"
-            for problem in subdomain_problems(prefix)
-        )
+        problems += (f"prefix part {problem}" for problem in subdomain_problems(prefix, "bytes"))
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > _LONGEST_LABEL:
