@@ -51,6 +51,7 @@ _STEPS_OF_A_RUN: Final = 50_000
 
 _CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 _EVENTS: Final = kinds.EVENT.group_resource
+_OWNED: Final = b'"ownerReferences"'
 
 
 class _Owner(Enum):
@@ -180,7 +181,7 @@ class GarbageCollector:
             return 1
         read = 1
         if change.old is not None:
-            owners = change.old.owner_references
+            owners = change.old.owner_references if _OWNED in change.old.raw else ()
             read += len(owners)
             for owner in owners:
                 self._dependents[owner.uid].pop(place, None)
@@ -209,7 +210,7 @@ class GarbageCollector:
         if place.resource == _EVENTS:
             return 1
         self._places[obj.uid] = place
-        owners = obj.owner_references
+        owners = obj.owner_references if _OWNED in obj.raw else ()
         for owner in owners:
             self._dependents[owner.uid][place] = None
             if owner.block_owner_deletion:
@@ -218,10 +219,10 @@ class GarbageCollector:
             self._pending[place] = None
         if obj.deletion_timestamp is not None:
             self._pending.update(self._dependents.get(obj.uid, {}))
-        if _waits(obj):
-            self._waiting.add(place)
-        else:
-            self._waiting.discard(place)
+            if FOREGROUND in obj.finalizers:
+                self._waiting.add(place)
+            else:
+                self._waiting.discard(place)
         return 1 + len(owners)
 
     def _examine(self, place: StoreKey, *, moments: Moments) -> None:
