@@ -155,6 +155,7 @@ class ReconcileLoop:
         self._access = access
         self.memories: Memories = Memories()
         self.own_cache: Lister[Resource] | None = None
+        self.cached: Callable[[str], Resource | None] = lambda _: None
         self.finalizing: FinalizedRuns | None = None
         self._function: Callable[[Request, Context], Awaitable[object]] | None = None
         self._steps: Callable[[Execution], Awaitable[Returned | Raised]] = self._call
@@ -447,7 +448,7 @@ class ReconcileLoop:
                 triggers=triggers,
                 triggers_dropped=taken.triggers.dropped,
                 attempts=taken.failures + 1,
-                seen=None if self.own_cache is None else self.own_cache.find(key),
+                seen=self.cached(key),
                 check=run.check,
             )
             RECONCILE.set(run.context)
@@ -481,7 +482,7 @@ class ReconcileLoop:
         news = self._news(run) if self._failing else run.context.triggers
         self._observer.ended(run, decision, now=self._clock(), news=news)
         if self.shared.tracker is not None:
-            exists = self.own_cache is not None and self.own_cache.find(run.key) is not None
+            exists = self.cached(run.key) is not None
             self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
         if self._failing or decision.row.action not in _SUCCESSES:
             self._note_failure(run, decision)
@@ -565,10 +566,10 @@ class ReconcileLoop:
 
         The check comes last because the object can leave the cache at any time while another thread runs this method.
         """
-        if seen is None or self.own_cache is None:
+        if seen is None:
             return {}
         memory = self.memories.of(seen.key, seen.uid)
-        cached = self.own_cache.find(seen.key)
+        cached = self.cached(seen.key)
         if cached is None or cached.uid != seen.uid:
             self.memories.gone(seen.key, seen.uid)
         return memory
