@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.conftest import (
-    logging_as_before,
     pytest_collection_finish,
     pytest_plugins,
+    pytest_runtest_protocol,
     pytest_sessionfinish,
     warm_interpreter,
 )
@@ -13,9 +13,9 @@ from tests.conftest import (
 collect_ignore_glob = ["upgrade/v*"]  # run by the tests of lab/upgrade
 
 __all__ = [
-    "logging_as_before",
     "pytest_collection_finish",
     "pytest_plugins",
+    "pytest_runtest_protocol",
     "pytest_sessionfinish",
     "warm_interpreter",
 ]

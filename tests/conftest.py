@@ -6,11 +6,12 @@ import ast
 import gc
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 from tests import warm
 from tests.nightly import NIGHTLY, examples, is_for_the_night
@@ -18,8 +19,8 @@ from tests.nightly import NIGHTLY, examples, is_for_the_night
 # The plugins are tested by running pytest inside a test. pytest takes this from the topmost conftest only.
 pytest_plugins = ["pytester", "tests.time_limit"]
 
-# How long an example takes says how busy the machine is, and nothing about the code. Continuous integration draws the
-# same examples each time, so that chance decides no landing; elsewhere each run draws new ones.
+# The time of an example depends on the load of the machine. Continuous integration draws the same examples in each run,
+# so that a new example never fails an unrelated change.
 settings.register_profile(
     "deltaloop",
     deadline=None,
@@ -54,6 +55,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     if int(session.config.getoption("--forks", 0) or 0) > 1 and len(session.items) > _LONG_RUN:
         warm.interpreter()
+        st.text().validate()  # reads or computes the table of all characters, which each fork would do again
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 10)
@@ -92,18 +94,19 @@ def warm_interpreter() -> Iterator[None]:
     warm.close()
 
 
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
     """Undo what a test does to our loggers, and to the level of all: the next one may look at what is logged."""
     logger, root = logging.getLogger("deltaloop"), logging.getLogger()
     level, handlers, propagate, level_of_all = logger.level, [*logger.handlers], logger.propagate, root.level
     of_all = [*root.handlers]
-    yield
-    root.setLevel(level_of_all)
-    logger.setLevel(level)
-    logger.handlers[:] = handlers
-    logger.propagate = propagate
-    # A program under test may have sent all records to a stream that closes with the test. pytest's own handlers stay.
-    own = [each for each in root.handlers if type(each).__name__ == "StreamHandler" and each not in of_all]
-    for handler in own:
-        root.removeHandler(handler)
+    try:
+        return (yield)
+    finally:
+        for each, former in ((root, level_of_all), (logger, level)):
+            if each.level != former:  # each call empties the caches of all loggers
+                each.setLevel(former)
+        logger.handlers[:] = handlers
+        logger.propagate = propagate
+        # A program under test may have sent all records to a stream that closes with the test.
+        root.handlers[:] = of_all

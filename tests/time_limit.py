@@ -11,9 +11,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import FrameType
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import pytest
 
@@ -34,6 +34,8 @@ class _Settings(Protocol):
 
 _LIMIT: Final = pytest.StashKey[float]()
 _REACHED: Final = pytest.StashKey[bool]()
+_Handler = Callable[[int, FrameType | None], Any] | int | None
+_BEFORE: Final = pytest.StashKey[_Handler]()
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
@@ -41,8 +43,24 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: _Settings) -> bool | N
     """Take the limit of a test from pytest-timeout; leave tests outside the main thread to it."""
     if settings.method != "signal" or threading.current_thread() is not threading.main_thread():
         return None
-    item.stash[_LIMIT] = settings.timeout
+    limit = item.stash[_LIMIT] = settings.timeout
+
+    def reached(_number: int, _frame: FrameType | None) -> None:
+        raise TimeLimitReached(f"the test has run for {limit:g} s")
+
+    item.stash[_BEFORE] = signal.signal(signal.SIGALRM, reached)
     return True
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Give the signal back to the test that runs pytest within itself, if one does."""
+    try:
+        return (yield)
+    finally:
+        if _BEFORE in item.stash:
+            signal.signal(signal.SIGALRM, item.stash[_BEFORE])
+            del item.stash[_BEFORE], item.stash[_LIMIT]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -64,11 +82,6 @@ def _limited(item: pytest.Item) -> Generator[None, object, object]:
     limit = item.stash.get(_LIMIT, None)
     if limit is None:
         return (yield)
-
-    def reached(_number: int, _frame: FrameType | None) -> None:
-        raise TimeLimitReached(f"the test has run for {limit:g} s")
-
-    before = signal.signal(signal.SIGALRM, reached)
     left = signal.setitimer(signal.ITIMER_REAL, limit, min(limit, _MOST_SECONDS_BETWEEN))
     try:
         return (yield)
@@ -76,8 +89,7 @@ def _limited(item: pytest.Item) -> Generator[None, object, object]:
         item.config.stash[_REACHED] = True
         raise pytest.fail.Exception(str(error)).with_traceback(error.__traceback__) from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, *left)  # of the test that runs pytest within itself, if one does
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *left)
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +16,11 @@ import pytest
 from deltaloop.client import Headers, HttpRequest, HttpResponse, StreamResponse
 
 
-def json_answer(fields: object, *, status: int = 200, headers: Iterable[tuple[str, str]] = ()) -> HttpResponse:
+def json_answer(fields: object, *, status: int = 200, headers: Collection[tuple[str, str]] = ()) -> HttpResponse:
     return HttpResponse(status=status, headers=Headers(headers), body=msgspec.json.encode(fields))
 
 
-def text_answer(text: str, *, status: int, headers: Iterable[tuple[str, str]] = ()) -> HttpResponse:
+def text_answer(text: str, *, status: int, headers: Collection[tuple[str, str]] = ()) -> HttpResponse:
     return HttpResponse(status=status, headers=Headers(headers), body=text.encode())
 
 

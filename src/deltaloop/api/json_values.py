@@ -67,12 +67,12 @@ def json_type(value: object) -> str:
 
 def mapping(value: object) -> dict[str, object]:
     found: Any = value
-    return found if type_of(found) is dict or is_mapping(found) else {}
+    return found if type_of(found) is dict or (found is not None and is_mapping(found)) else {}
 
 
 def items(value: object) -> list[object]:
     found: Any = value
-    return found if type_of(found) is list or is_list(found) else []
+    return found if type_of(found) is list or (found is not None and is_list(found)) else []
 
 
 def text(value: object) -> str:

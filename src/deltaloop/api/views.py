@@ -9,6 +9,7 @@ import msgspec
 
 _Refusal: TypeAlias = Callable[..., NoReturn]
 _NOTHING: Final = object()
+_SCALARS: Final = (str, int, bool, float, type(None))
 READ_ONLY: Final = "cached objects are read-only. Use obj.edit() to get a mutable copy."
 
 
@@ -22,9 +23,12 @@ def freeze(value: Any) -> Any:
 
 def thaw(value: Any) -> Any:
     """Return a mutable deep copy of a view or of decoded JSON."""
-    if isinstance(value, ReadOnlyMap | ReadOnlyList):
+    kind = value.__class__
+    if kind in _SCALARS:
+        return value
+    if kind is ReadOnlyMap or kind is ReadOnlyList:
         value = value._data  # noqa: SLF001 - same module
-    if isinstance(value, Mapping):
+    if value.__class__ is dict or isinstance(value, Mapping):
         return {key: thaw(item) for key, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list | tuple):
         return [thaw(item) for item in cast("Sequence[Any]", value)]

@@ -13,11 +13,11 @@ Source: Kubernetes pkg/apis/*/validation; apimachinery pkg/api/validate; KEP-507
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import msgspec
 
-from deltaloop.api.json_values import at, is_list, is_mapping, items, mapping, text
+from deltaloop.api.json_values import at, is_list, is_mapping, items, mapping, text, type_of
 from deltaloop.schemas.field_errors import (
     SchemaError,
     duplicate,
@@ -100,7 +100,8 @@ class Place:
 
     @property
     def fields(self) -> dict[str, object]:
-        return self.value if is_mapping(self.value) else {}
+        value: Any = self.value
+        return value if type_of(value) is dict else {}
 
     @property
     def whole(self) -> object:
@@ -262,7 +263,7 @@ def _field_errors(field: RuledField, value: object, holder: Place) -> Iterator[S
 
 
 def _value_errors(rule: FieldRule, where: str, value: object) -> Iterator[SchemaError]:
-    several = _listed(value)
+    several = value if is_list(value) else None
     if rule.enum:
         for one in [value] if several is None else several:
             if one not in rule.enum:
@@ -275,10 +276,6 @@ def _value_errors(rule: FieldRule, where: str, value: object) -> Iterator[Schema
         yield too_long(where, rule.longest, "character")
     if several is not None:
         yield from _list_errors(rule, where, several)
-
-
-def _listed(value: object) -> list[object] | None:
-    return value if is_list(value) else None
 
 
 def _list_errors(rule: FieldRule, where: str, values: list[object]) -> Iterator[SchemaError]:

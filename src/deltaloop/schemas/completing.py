@@ -59,8 +59,8 @@ def _without(fields: Fields, empty: Mapping[str, object]) -> Fields:
             zero = empty[name]
             if value == zero:
                 continue
-            if isinstance(value, dict) and isinstance(zero, dict):
-                result[name] = _without(cast("Fields", value), cast("Fields", zero))
+            if is_mapping(value) and is_mapping(zero):
+                result[name] = _without(value, zero)
                 continue
         result[name] = value
     return result
@@ -91,7 +91,7 @@ def _complete(plan: Completion, fields: Fields, *, root: bool = False) -> None:
         if name not in fields and not (root and name == "metadata"):
             fields[name] = copied(plan.zeros[name])
     for name in plan.omitted:
-        if name in fields and (_is_zero(fields[name]) or fields[name] is False):
+        if name in fields and fields[name] in ("", 0):  # which False equals
             del fields[name]
     for name in plan.quantities:
         if name in fields:
@@ -136,7 +136,7 @@ _IDENTITY: Final = ("apiVersion", "kind", "metadata")
 def prune(node: TypeNode, fields: dict[str, object], path: str = "") -> list[str]:
     """Drop unknown fields from an object in place, and return their sorted paths below ``path``."""
     whole = not node.name
-    if not _has_unknown(node, fields, whole=whole):
+    if is_tidy(node, fields, whole=whole, nulls=True):
         return []
     return sorted(_unknown(node, fields, path, remove=True, whole=whole))
 
@@ -151,29 +151,38 @@ def prune_value(node: TypeNode, value: object) -> list[str]:
     return _unknown(node, value, "", remove=True, whole=False)
 
 
-def _has_unknown(node: TypeNode, value: object, *, whole: bool = False, kept: bool = False) -> bool:
-    """Return quickly whether a field must be dropped. ``kept`` applies to items of a list that keeps unknown fields."""
+def is_tidy(node: TypeNode, value: Any, *, whole: bool, nulls: bool, kept: bool = False) -> bool:
+    """Return quickly that a value has no unknown fields, and no nulls unless ``nulls``. False is uncertain.
+
+    ``kept`` applies to items of a list that keeps unknown fields.
+    """
     kept = kept or node.open
-    if is_mapping(value):
+    if type_of(value) is dict:
         fields, other = node.fields, node.other
         if kept and not fields and other is None:
-            return False
+            return True
         whole = whole or node.embedded
         for name, inner in value.items():
             child = fields[name] if name in fields else other  # noqa: SIM401 - avoids a call
             if child is None:
                 if not (kept or (whole and name in _IDENTITY)):
-                    return True
-            elif type(inner) not in _CONTAINERS or not inner or (whole and name in _IDENTITY):
+                    return False
+            elif inner is None and not nulls:
+                return False
+            elif (
+                type(inner) not in _CONTAINERS
+                or not inner
+                or (whole and name in _IDENTITY and (nulls or not child.fields))
+            ):
                 continue
-            elif _has_unknown(child, inner):
-                return True
-    elif not (node.items is None and kept) and is_list(value):
+            elif not is_tidy(child, inner, whole=False, nulls=nulls):
+                return False
+    elif not (node.items is None and kept) and type_of(value) is list:
         below = node.items or NOTHING
         for item in value:
-            if type(item) in _CONTAINERS and item and _has_unknown(below, item, kept=kept):
-                return True
-    return False
+            if type(item) in _CONTAINERS and item and not is_tidy(below, item, whole=False, nulls=nulls, kept=kept):
+                return False
+    return True
 
 
 def _unknown(node: TypeNode, value: object, path: str, *, remove: bool, whole: bool, kept: bool = False) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, Final, cast, final
 
 import msgspec
 
-from deltaloop.api.json_values import is_list, is_mapping
+from deltaloop.api.json_values import is_list, is_mapping, type_of
 from deltaloop.schemas import completing, validating
 from deltaloop.schemas.field_errors import SchemaError
 from deltaloop.schemas.json_in_parts import decode_in_parts, encode_sorted
@@ -23,12 +23,9 @@ from deltaloop.schemas.work import CURRENT, GrowthError, build
 _CONTAINERS: Final = (dict, list)
 
 
-def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -> bool:
-    """Fill in defaults in place, or raise GrowthError; ``keep_nulls`` keeps nulls without a default."""
-    changed = False if keep_nulls else _drop_nulls(node, value)
-    if node.has_defaults:
-        changed = _fill(node, value, _Room()) or changed
-    return changed
+def apply_defaults(node: TypeNode, value: object) -> bool:
+    """Fill in defaults in place, or raise GrowthError."""
+    return node.has_defaults and _fill(node, value, _Room())
 
 
 @final
@@ -48,10 +45,12 @@ class _Room:
         return copy.deepcopy(node.default)
 
 
-def _fill(node: TypeNode, value: object, room: _Room) -> bool:
+def _fill(node: TypeNode, value: Any, room: _Room) -> bool:
     changed = False
-    if is_mapping(value):
-        for name, child in node.fields.items():
+    if type_of(value) is dict:
+        fields = node.fields
+        for name in fields:
+            child = fields[name]
             if not child.has_defaults:
                 continue
             if child.default is not NO_DEFAULT and (name not in value or (value[name] is None and not child.nullable)):
@@ -64,7 +63,7 @@ def _fill(node: TypeNode, value: object, room: _Room) -> bool:
             for name in value:
                 if name not in node.fields:
                     changed = _fill_item(other, value, name, room) or changed
-    elif is_list(value) and node.items is not None and node.items.has_defaults:
+    elif type_of(value) is list and node.items is not None and node.items.has_defaults:
         for position in range(len(value)):
             changed = _fill_item(node.items, value, position, room) or changed
     return changed
@@ -108,8 +107,11 @@ def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool
     """
     if not schema.source:
         return False
-    pruned = completing.prune(schema.tree, fields)
-    return apply_defaults(schema.tree, fields, keep_nulls=applied) or bool(pruned)
+    tree, changed = schema.tree, False
+    if not completing.is_tidy(tree, fields, whole=not tree.name, nulls=applied):
+        changed = bool(completing.prune(tree, fields))
+        changed = (not applied and _drop_nulls(tree, fields)) or changed
+    return apply_defaults(tree, fields) or changed
 
 
 def schema_errors(schema: Schema, fields: dict[str, object], old: dict[str, object] | None = None) -> list[SchemaError]:

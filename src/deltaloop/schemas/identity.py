@@ -46,6 +46,8 @@ def _place(node: TypeNode, path: str, name: str) -> str:
 
 
 def embedded_objects(node: TypeNode, value: object, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
+    if not node.checks_lists:
+        return
     if is_mapping(value):
         fields = value
         if node.embedded:

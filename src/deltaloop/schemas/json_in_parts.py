@@ -166,7 +166,7 @@ class _Parts:
 
 
 def encode_sorted(value: object, *, size: int | None = None) -> bytes:
-    """Encode a value as JSON with sorted keys, in groups if its size, or a known bound of it, is large."""
+    """Encode a value as JSON with sorted keys, in groups if it is large. ``size`` is an upper bound of its size."""
     return _encode(value) if (size_of(value) if size is None else size) <= PART else b"".join(_encoded(value))
 
 

@@ -246,11 +246,10 @@ class _Reading:
         is_out = type(found) is int and bool(limit) and not -limit <= found < limit
         if type(found) not in _SCALARS[form] or is_out:
             raise _wrong(node, value, struct, path)
-        read = _READ.get(form)
-        if read is None:
+        if form not in _READ:
             return found
         try:
-            return read(cast("str", found))
+            return _READ[form](cast("str", found))
         except MalformedValueError as error:
             raise _wrong(node, value, struct, path, str(error)) from None
 

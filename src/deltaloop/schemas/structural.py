@@ -89,7 +89,7 @@ def schemas_in(schema: object) -> Iterator[dict[str, object]]:
         yield fields
         inner = [fields[word] for word in ("items", "additionalProperties", "not") if word in fields]
         inner += mapping(fields.get("properties")).values()
-        inner += [item for word in ("allOf", "anyOf", "oneOf") for item in items(fields.get(word))]
+        inner += [item for word in ("allOf", "anyOf", "oneOf") if word in fields for item in items(fields[word])]
         waiting += reversed(inner)
 
 

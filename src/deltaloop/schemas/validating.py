@@ -290,6 +290,7 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
         return
     if type(value) is int:
         value = as_sent(value)
+    found: Any = value
     kind, rules = value_type(value), node.rules
     if kind not in node.types:
         _check_type(node, value, path, errors)
@@ -301,15 +302,15 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
         errors.extend(_alternative_errors(rules, value, path))
     if kind == "string":
         if rules is not None:
-            _check_text(rules, cast("str", value), path, errors)
+            _check_text(rules, found, path, errors)
     elif kind in ("integer", "number"):
-        errors.extend(number_errors(node, cast("float", value), path))
+        errors.extend(number_errors(node, found, path))
     elif kind == "array":
-        _check_list(node, cast("list[object]", value), path, errors, old)
+        _check_list(node, found, path, errors, old)
     if rules is not None and rules.enum is not None:
         _check_enum(rules, rules.enum, value, path, errors)
     if kind == "object":
-        _check_object(node, value, path, errors, old)
+        _check_object(node, found, path, errors, old)
 
 
 def _check_type(node: TypeNode, value: object, path: str, errors: Errors) -> None:
@@ -446,8 +447,7 @@ def _too_many(path: str, size: int, most: int, errors: Errors) -> None:
     errors.append(too_many(path or "<nil>", size, most))
 
 
-def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old: object) -> None:
-    fields = cast("dict[str, object]", value)
+def _check_object(node: TypeNode, fields: dict[str, object], path: str, errors: Errors, old: object) -> None:
     rules = node.rules or _NO_RULES
     charge(_STEPS_OF_A_PART * (1 + len(fields)) + len(rules.required))
     if rules.min_properties is not None and len(fields) < rules.min_properties:

@@ -152,6 +152,8 @@ class Simulation:
         """
         self._scenario = scenario
         self._options = options or SimulationOptions()
+        server = self._options.server or default_server_options()
+        self._server = replace(server, port=server.port or _PORT)
         self._runs = 0
         self._reference: SimulationRun | None = None
         self._found: Findings | None = None
@@ -189,10 +191,8 @@ class Simulation:
         """
         self._runs += 1
         chosen = self._options.seed if seed is None else seed
-        server = self._options.server or default_server_options()
-        server = replace(server, port=server.port or _PORT)
         kinds = () if self._reference is None else self._reference.kinds
-        one = _Run(self._scenario, schedule, server, kinds)
+        one = _Run(self._scenario, schedule, self._server, kinds)
         with _nothing_collected():
             return _elsewhere(partial(one.run, chosen))
 
@@ -299,6 +299,7 @@ class _Run:
         self._loop: VirtualLoop | None = None
         self._state: HarnessState | None = None
         self._first_objects: StoreState | None = None
+        self._result: SimulationRun | None = None
 
     def run(self, seed: int) -> SimulationRun:
         if "deltaloop.webhooks.declaring" in sys.modules:  # the program may serve webhooks
@@ -309,10 +310,11 @@ class _Run:
         self._first_objects = _first_objects(self._server)
         with deterministic(seed, clock=self._time, epoch=_EPOCH), detect_nondeterminism() as found, ordered_tasks():
             try:
-                run = run_virtual(self._live(seed), network=MemoryNetwork())
+                run_virtual(self._live(seed), network=MemoryNetwork())
             except StalledError as error:
-                run = self._stalled(error)
-        return msgspec.structs.replace(run, nondeterminism=tuple(found.found))
+                self._result = self._stalled(error)
+        assert self._result is not None
+        return msgspec.structs.replace(self._result, nondeterminism=tuple(found.found))
 
     def _stalled(self, error: StalledError) -> SimulationRun:
         """Return the result of a run that waits forever. The loop raises this error, not the scenario."""
@@ -330,12 +332,13 @@ class _Run:
     def _time(self) -> float:
         return 0.0 if self._loop is None else self._loop.time()  # thread-safe
 
-    async def _live(self, seed: int) -> SimulationRun:
+    async def _live(self, seed: int) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self._loop = loop
         with thread_turns(loop) as loop.turns:
-            return await self._lived(seed, loop)
+            # asyncio formats the result of its main task, so do not return it.
+            self._result = await self._lived(seed, loop)
 
     async def _lived(self, seed: int, loop: VirtualLoop) -> SimulationRun:
         options = replace(self._server, wall_clock=_wall_clock(loop.time))

@@ -48,8 +48,10 @@ class Slots(Generic[K]):
     def take(self) -> Run[K] | None:
         """Take an item for a started task; None if there is none or the slots are closed."""
         self._woken -= 1
-        run = None if self.closed else self._queue._take_claimed()  # noqa: SLF001 - same
-        if run is None and not self.closed:
+        if self.closed:
+            return None
+        run = self._queue._take_claimed()  # noqa: SLF001 - same
+        if run is None:
             self.asleep += 1
         return run
 

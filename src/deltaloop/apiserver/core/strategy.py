@@ -132,6 +132,14 @@ class Writes(Protocol):
 CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
 
 
+def with_clients_metadata(
+    old: dict[str, object], sent: dict[str, object], taken: frozenset[str] = CLIENTS_METADATA
+) -> dict[str, object]:
+    """Return metadata with the fields ``taken`` from what was sent, and the others unchanged."""
+    kept = {name: value for name, value in old.items() if name not in taken}
+    return kept | {name: value for name, value in sent.items() if name in taken}
+
+
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
     """Behavior flags of a kind. The tables contain those of the built-in kinds."""
 

@@ -14,7 +14,8 @@ from urllib.parse import quote
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_unicode
 
-PATH: Final = cache(lambda: re.compile(r"[!-\"$-~]*"))
+IN_PATH: Final = bytes(set(range(ord("!"), ord("~") + 1)) - {ord("#")})
+"""ASCII characters of a quoted path."""
 
 _TOKEN: Final = cache(lambda: re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"))
 _VALUE: Final = cache(lambda: re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*"))
@@ -24,13 +25,13 @@ _IN_QUERY: Final = "/:@!$'()*,?~-._"
 
 def target(path: str, query: Mapping[str, str]) -> str:
     """Return the request target: a quoted path with its query, or raise InvalidArgumentError."""
-    if PATH().fullmatch(path) is None:
+    if path.encode("utf-8", "surrogatepass").translate(None, IN_PATH):
         raise InvalidArgumentError(f"must be quoted, got {path!r}.", argument="path")
     if not query:
         return path
-    pairs: list[str] = []
+    pairs, is_plain = list[str](), _PLAIN().fullmatch
     for name, value in query.items():
-        if _PLAIN().fullmatch(name) is None or _PLAIN().fullmatch(value) is None:
+        if is_plain(name + value) is None:
             if not is_unicode(name) or not is_unicode(value):
                 # Omitting the parameter could widen a selector, so raise an error instead.
                 raise InvalidArgumentError(

@@ -28,9 +28,15 @@ class OutgoingObject(msgspec.Struct, frozen=True, gc=False):
 
 
 def encode_object(
-    resource_type: ResourceType[Any], obj: Any, encode: Callable[[object], bytes] = encode_json, stored: bytes = b""
+    resource_type: ResourceType[Any],
+    obj: Any,
+    encode: Callable[[object], bytes] = encode_json,
+    body: bytes | None = None,
 ) -> OutgoingObject:
-    """Encode an object, or raise MalformedObjectError without metadata or for values that JSON cannot represent."""
+    """Encode an object, if ``body`` is not its JSON.
+
+    Raises MalformedObjectError without metadata or for values that JSON cannot represent.
+    """
     fields: dict[str, Any] = dict(obj) if type_of(obj) is dict else _fields(resource_type, obj)
     metadata: Mapping[str, Any] | None = fields.get("metadata")
     if metadata is None or (type_of(metadata) is not dict and not isinstance(metadata, Mapping)):
@@ -41,12 +47,12 @@ def encode_object(
             f"{resource_type}: metadata.name and metadata.namespace must be strings.", path="metadata.name", given=True
         )
     if not fields.get("apiVersion"):
-        fields["apiVersion"] = resource_type.api_version
+        fields["apiVersion"], body = resource_type.api_version, None
     if not fields.get("kind"):
-        fields["kind"] = resource_type.kind
+        fields["kind"], body = resource_type.kind, None
     version = str(metadata.get("resourceVersion") or "")
     generated = "" if name else str(metadata.get("generateName") or "")
-    body = plain_json(fields, encode, stored) or write_json(fields, f"the {resource_type} object", encode)
+    body = body or plain_json(fields, encode) or write_json(fields, f"the {resource_type} object", encode)
     return OutgoingObject(body, name, namespace, version, generated)
 
 

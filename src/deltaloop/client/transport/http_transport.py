@@ -39,7 +39,7 @@ from deltaloop.client.core.connection_failures import (
 )
 from deltaloop.client.core.credential import Credential
 from deltaloop.client.core.http_answer import MalformedAnswerError
-from deltaloop.client.core.http_request import PATH, header_lines, target
+from deltaloop.client.core.http_request import IN_PATH, header_lines, target
 from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for, proxy_variable
 from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
@@ -221,17 +221,18 @@ class HttpTransport:
                 raise TransportError("the client is closed", method=method, path=path, sent=False)
             if credential is not self._heads_show:
                 self._heads, self._heads_show = {}, credential
-            key = method, encoding, tuple(request.headers.items()), tuple(request.query.items())
+            query, headers = request.query, request.headers
+            key = method, encoding, *headers, None, *headers.values(), *query, *query.values()
             before, after = self._heads.get(key) or self._around(key, request, encoding, credential)
-            if PATH().fullmatch(path) is None:
+            quoted = path.encode("utf-8", "surrogatepass")
+            if quoted.translate(None, IN_PATH):
                 target(path, {})  # raises
-            head, large = b"%b%b%b" % (before, path.encode("ascii"), after), False
-            if body is None:
-                data = b"%bContent-Length: 0\r\n\r\n" % head if method in _WITH_BODY else head + b"\r\n"
-            elif len(body) <= SLICE:
-                data = b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
+            large = body is not None and len(body) > SLICE
+            if body is not None:
+                end = b"Content-Length: %d\r\n\r\n" % len(body)
             else:
-                data, large = b"%bContent-Length: %d\r\n\r\n" % (head, len(body)), True
+                end = b"Content-Length: 0\r\n\r\n" if method in _WITH_BODY else b"\r\n"
+            data = b"".join((before, quoted, after, end, b"" if large else body or b""))
             tls = self._tls
             if tls is None:
                 context = None

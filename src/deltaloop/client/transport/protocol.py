@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Any, Protocol, final
@@ -25,11 +25,10 @@ class Headers(msgspec.Struct, eq=False, gc=False):
     """Response headers with case-insensitive names, which can have several values.
 
     Attributes:
-        pairs: Names and values, which are decoded on first use.
+        pairs: Names and values.
     """
 
-    pairs: Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]] = ()
-    _known: list[tuple[str, str]] | None = None
+    pairs: Collection[tuple[str, str]] | Collection[tuple[bytes, bytes]] = ()
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first value of a header."""
@@ -38,15 +37,11 @@ class Headers(msgspec.Struct, eq=False, gc=False):
     def get_all(self, name: str) -> list[str]:
         """Return all values of a header."""
         wanted = name.lower()
-        return [value for known, value in self._pairs() if known == wanted]
-
-    def _pairs(self) -> list[tuple[str, str]]:
-        if self._known is None:
-            self._known = [(_text(name).lower(), _text(value)) for name, value in self.pairs]
-        return self._known
+        either = wanted, wanted.encode()
+        return [_text(value) for known, value in self.pairs if known.lower() in either]
 
     def __repr__(self) -> str:
-        return f"<Headers {', '.join(dict.fromkeys(name for name, _ in self._pairs()))}>"
+        return f"<Headers {', '.join(dict.fromkeys(_text(name).lower() for name, _ in self.pairs))}>"
 
 
 def _text(part: str | bytes) -> str:

@@ -218,8 +218,16 @@ class Server:
 
         return metadata_of_list(page)
 
-    async def write(self, request: WriteRequest) -> Any:
+    async def write(
+        self,
+        request: WriteRequest,
+        *,
+        way: Way | None = None,
+        check: WriteCheck | None = None,
+        guard: WriteGuard | None = None,
+    ) -> Any:
         moved = False
+        check, guard = both_checks(self.write_check, check), guard or self.write_guard
         while True:
             known, verb, body = request.kind, request.verb, request.body
             of_collection = verb == "delete_collection" or (verb == "create" and not request.subresource)
@@ -233,7 +241,6 @@ class Server:
                 self.access_check(rbac_verb, known.type, request.namespace, request.subresource or "")
             if body is None and isinstance(request.options, DeleteOptions):
                 body = write_json(request.options.to_dict(), "the delete options")
-            guard = self.write_guard
             if guard is not None:
                 guard.began(f"{method} {path}")
             try:
@@ -246,14 +253,14 @@ class Server:
                     timeout=request.timeout,
                     pool=self.pool,
                     on_warning=self.on_warning,
-                    write_check=self.write_check,
+                    write_check=check,
                 )
             except NotFoundError as error:
                 if guard is not None:
                     guard.ended(unknown=False)
                 if moved:
                     raise
-                request, moved = await self._moved_request(request, error), True
+                request, moved = await self._moved_request(request, error, way or self), True
             except BaseException as error:
                 if guard is not None:
                     guard.ended(unknown=may_have_been_carried_out(error))
@@ -266,7 +273,7 @@ class Server:
                     self.on_written(request, found)
                 return found
 
-    async def _moved_request(self, request: WriteRequest, error: NotFoundError) -> WriteRequest:
+    async def _moved_request(self, request: WriteRequest, error: NotFoundError, way: Way) -> WriteRequest:
         known, verb = request.kind, request.verb
         moved = await self.moved(known, error, request.timeout)
         names_version = verb in ("update", "apply") or (verb == "create" and not request.subresource)
@@ -274,7 +281,7 @@ class Server:
             raise error  # the verb encodes the object again for the other version
         if moved.namespaced and not request.namespace and verb == "delete_collection":
             raise error  # delete_collection has no default namespace
-        return msgspec.structs.replace(request, kind=moved, namespace=place_of(self, moved, request.namespace))
+        return msgspec.structs.replace(request, kind=moved, namespace=place_of(way, moved, request.namespace))
 
     async def moved(self, known: BoundKind, error: NotFoundError, timeout: float | None) -> BoundKind:
         """Return the current resource of a kind if a 404 shows that its path is no longer served."""
@@ -335,9 +342,9 @@ def refuse_namespace(known: ResourceType[Any], namespace: str | None) -> None:
         raise InvalidArgumentError(f"must be None for {known}, got {namespace!r}.", argument="namespace")
 
 
-def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
-    if earlier is None:
-        return check
+def both_checks(earlier: WriteCheck | None, check: WriteCheck | None) -> WriteCheck | None:
+    if earlier is None or check is None:
+        return earlier or check
 
     def both(action: str) -> None:
         earlier(action)

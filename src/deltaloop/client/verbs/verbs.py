@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpac
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
-from deltaloop.api.json_writing import json_for_yaml, plain_fields, sorted_json, write_json
+from deltaloop.api.json_writing import json_for_yaml, plain_fields, plain_json, sorted_json, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, typed
@@ -585,12 +585,13 @@ class Verbs:
             fields, name, place = present.to_dict(), present.name, present.namespace
             before = sorted_json(fields)
         change(fields)
-        outgoing = encode_object(known.type, fields, sorted_json, before)
+        body = plain_json(fields, sorted_json, before)
+        if present is not None and body == before:
+            return OperationResult.UNCHANGED, present if known.decode is None else known.decode(present)
+        outgoing = encode_object(known.type, fields, sorted_json, body)
         if outgoing.name != name or outgoing.namespace != place:
             problem = f"must not change name or namespace of {known.text} {name!r}."
             raise InvalidArgumentError(problem, argument="change")
-        if present is not None and outgoing.body == before:
-            return OperationResult.UNCHANGED, present if known.decode is None else known.decode(present)
         verb: _StoreVerb = "update" if before else "create"
         made = await self._store(verb, known, fields, outgoing, namespace=namespace, options=options, timeout=timeout)
         return OperationResult.UPDATED if before else OperationResult.CREATED, made
@@ -846,7 +847,8 @@ class Verbs:
             raise MalformedObjectError(
                 f"{verb} requires metadata.name of the {known.text} object.", path="metadata.name", given=True
             )
-        query, body = self._query(options), outgoing.body
+        body, place = outgoing.body, namespace or outgoing.namespace
+        query = self._way.write_query if options is None else self._query(options)
         if verb == "apply":
             # Apply requires a manager. The server derives the same name from the user agent for other writes.
             manager = self._way.server.config.user_agent.partition("/")[0] or "deltaloop"
@@ -856,7 +858,7 @@ class Verbs:
             verb=verb,
             kind=known,
             name=outgoing.name,
-            namespace=place_of(self._way, known, namespace or outgoing.namespace),
+            namespace=place if known.namespaced and place else place_of(self._way, known, place),
             query=query,
             options=options,
             subresource=subresource,

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final, final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop.api.references import Trigger
 
@@ -87,6 +88,6 @@ class Attribution:
             if write in writers:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
-                trigger = msgspec.structs.replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
+                trigger = replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
             found += (trigger,)
         return found

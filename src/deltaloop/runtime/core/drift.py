@@ -15,6 +15,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
+
 from deltaloop.api.json_values import copied, is_list, is_mapping
 from deltaloop.runtime.core.own_writes import PathParts
 from deltaloop.schemas.completing import complete_object
@@ -23,6 +25,7 @@ from deltaloop.schemas.types import FREE, TypeNode
 
 MISSING: Final = object()
 _LIMIT: Final = 10_000
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
 """Fields of a label selector, which is compared as a whole in custom kinds as well."""
 
@@ -68,9 +71,10 @@ def _compare(
         return  # the server drops empty values, and this value has no applied parts
     if is_mapping(sent) and is_mapping(stored) and is_mapping(live) and not is_whole:
         for name, value in sent.items():
-            if value is not None:
+            kept, other = stored.get(name, MISSING), live.get(name, MISSING)
+            if value is not None and not (type(kept) is str and kept == other):
                 below = node.merge_fields.get(name) or node.element or FREE
-                _compare(below, value, stored.get(name, MISSING), live.get(name, MISSING), (*path, name), found)
+                _compare(below, value, kept, other, (*path, name), found)
     elif node.merging == "keyed" and is_list(sent) and is_list(stored) and is_list(live):
         there = {_identity(node, item): item for item in live}
         for index, (item, kept) in enumerate(zip(sent, stored, strict=True)):
@@ -87,7 +91,7 @@ def _identity(node: TypeNode, item: object) -> tuple[str, ...]:
 
 def _same(one: object, other: object) -> bool:
     """Return whether two values are the same JSON. 1 and 1.0 are equal, 1 and true are not."""
-    if type(one) is str:
+    if one is other or one != other or type(one) is str or _encode(one) == _encode(other):
         return one == other
     if is_mapping(one) and is_mapping(other):
         return one.keys() == other.keys() and all(map(_same, one.values(), map(other.__getitem__, one)))

@@ -145,7 +145,7 @@ class _Written(msgspec.Struct):
     after: Resource | None = None
     marked: bool = False
     seen: Sequence[Mapping[str, Any]] = ()
-    strikes: list[float] = msgspec.field(default_factory=list[float])  # only a few, and an empty deque needs half a KiB
+    strikes: tuple[float, ...] = ()
     suspected: tuple[float, _States] | None = None
 
 
@@ -265,22 +265,23 @@ class HotLoops:
         subject = write.subject if write.verb == "create" else (write.kind, write.key)
         objects = known.objects
         last = objects[subject] if subject in objects else None  # noqa: SIM401 - without a call
-        if last is not None:
-            del objects[subject]
-        elif len(objects) >= _OBJECTS:
-            del objects[next(iter(objects))]
-        present = objects[subject] = last or _Written()
         contested: tuple[PathParts, ...] = ()
+        if last is None:
+            if len(objects) >= _OBJECTS:
+                del objects[next(iter(objects))]
+            present = _Written()
+        else:
+            del objects[subject]
+            present = last
+        objects[subject] = present
         if last is not None and (own or write.before is None or write.before.resource_version != last.version):
             contested = self._contested(last, write, own=own or known.hot is not None, now=now)
         theirs = present.after
         present.verb, present.uid, present.version, present.after = write.verb, write.uid, write.version, write.after
         if not own and not contested:
             return None
-        strikes = present.strikes
-        strikes.append(now)
-        while now - strikes[0] > self._options.window:
-            del strikes[0]
+        window = self._options.window
+        strikes = present.strikes = (*[at for at in present.strikes if now - at <= window], now)
         hot = known.hot
         if hot is not None:
             if hot.struck_at < now:  # double it once per reconcile
@@ -336,7 +337,7 @@ class HotLoops:
         if (own or contested) and last.suspected is not None:
             (at, states), last.suspected = last.suspected, None
             if changed_by_both(*states):
-                last.strikes.insert(0, at)
+                last.strikes = (at, *last.strikes)
         return contested
 
 

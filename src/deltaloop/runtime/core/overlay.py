@@ -88,6 +88,7 @@ class Overlay:
         """Whether a write may have an unknown outcome. If it is False, no key is uncertain."""
         self._unknown: dict[str, UnknownWrite] = {}
         self._unknown_names: dict[str, float] = {}
+        self._reached: tuple[str, int] = ("", -1)
         self.prune_from: int = _PRUNE_FROM
         """Number of entries from which ``prune`` is worth its cost."""
 
@@ -102,10 +103,10 @@ class Overlay:
 
     def wrote(self, obj: Resource, *, reached: str, now: float) -> None:
         """Record the response to a write, or an object read from the server."""
-        reached_number = version_number(reached)
+        reached_number = self._reached[1] if reached == self._reached[0] else self._number(reached)
         if obj.resource_version == reached or 0 < obj.version < reached_number:
             return  # the watch was faster than the response
-        present = self.entries.get(obj.key)
+        present = self.entries[obj.key] if obj.key in self.entries else None  # noqa: SIM401 - without a call
         if present is None:
             pass
         elif isinstance(present, StoredWrite):
@@ -204,7 +205,7 @@ class Overlay:
 
     def show(self, key: str, cached: Resource | None, *, reached: str, now: float) -> Resource | None:
         """Return the object as this program knows it; None if it does not exist."""
-        entry = self.entries.get(key)
+        entry = self.entries[key] if key in self.entries else None  # noqa: SIM401 - without a call
         if entry is None:
             return cached
         if self._is_caught_up(entry, cached, reached=reached, now=now):
@@ -239,8 +240,12 @@ class Overlay:
             self.show(key, lookup(key), reached=reached, now=now)
         self.prune_from = max(_PRUNE_FROM, 2 * len(self.entries))
 
+    def _number(self, reached: str) -> int:
+        self._reached = reached, version_number(reached)
+        return self._reached[1]
+
     def _is_caught_up(self, entry: Entry, cached: Resource | None, *, reached: str, now: float) -> bool:
-        at = version_number(reached)
+        at = self._reached[1] if reached == self._reached[0] else self._number(reached)
         if type(entry) is StoredWrite:
             version, number = entry.obj.resource_version, entry.obj.version
         else:

@@ -120,11 +120,11 @@ class Kept:
 class StatusChange:
     """Status changes of a reconcile for one object; a condition of None is removed."""
 
-    __slots__ = ("_fields", "_generation", "conditions")
+    __slots__ = ("_fields", "conditions", "generation")
 
     def __init__(self, generation: int) -> None:
         """Start without changes for a generation; 0 for kinds without generations."""
-        self._generation = generation
+        self.generation: int = generation
         self._fields: Fields = {}
         self.conditions: dict[str, Fields | None] = {}
 
@@ -149,7 +149,7 @@ class StatusChange:
         said = str(status) if isinstance(status, bool) else status
         check_condition(type_name, said, reason=reason, message=message)
         entry: Fields = {"type": type_name, "status": said, "reason": reason, "message": message}
-        self.conditions[type_name] = entry | ({_OBSERVED: self._generation} if self._generation else {})
+        self.conditions[type_name] = entry | ({_OBSERVED: self.generation} if self.generation else {})
 
     def remove_condition(self, type_name: str) -> None:
         """Remove a condition, or raise InvalidArgumentError if its type is invalid."""
@@ -160,7 +160,7 @@ class StatusChange:
 
     def of_error(self, type_name: str, error: Exception) -> StatusChange:
         reason, message = describe_error(error)
-        change = StatusChange(self._generation)
+        change = StatusChange(self.generation)
         change.set_condition(type_name, "False", reason=reason, message=message)
         return change
 
@@ -181,12 +181,12 @@ class StatusChange:
 
         Generations higher than the object's are ignored, because they can come from a backup.
         """
-        if not 0 < self._generation < generation:
+        if not 0 < self.generation < generation:
             return False
         conditions = [mapping(entry) for entry in items(present.get(_CONDITIONS))]
         said = [integer(each.get(_OBSERVED)) for each in conditions if text(each.get("type")) in self.conditions]
         said += [integer(present.get(_OBSERVED))] if observing else []
-        return self._generation < max(said, default=0) <= generation
+        return self.generation < max(said, default=0) <= generation
 
     def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
         """Return the status part of a merge patch; None if nothing changes.
@@ -199,8 +199,8 @@ class StatusChange:
             conditions = self._merged_conditions(items(present.get(_CONDITIONS)), now)
             if conditions or _CONDITIONS in present:
                 wanted[_CONDITIONS] = conditions
-        if self._generation and observing:
-            wanted[_OBSERVED] = self._generation
+        if self.generation and observing:
+            wanted[_OBSERVED] = self.generation
         patch: Fields = {}
         due = False
         for name, value in wanted.items():

@@ -16,6 +16,7 @@ import msgspec
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.path import Path
 from deltaloop.api.resource import DECODE_ERRORS, Resource
@@ -37,6 +38,7 @@ _logger: Final = logging.getLogger("deltaloop.runtime.status")
 _TRIES: Final = 5
 # Fields that the schema lacks are found in the response and reported once for each field.
 _QUERY: Final = {"fieldValidation": "Ignore"}
+_MERGE: Final = PatchType.MERGE.value  # the attribute of an enum is a call
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
@@ -243,7 +245,9 @@ class StatusWriter:
             if present is None or self._uid not in ("", present.uid):
                 return
             there = _status_of(present)
-            if change.is_outdated(there, generation=present.generation, observing=observing):
+            if change.generation != present.generation and change.is_outdated(
+                there, generation=present.generation, observing=observing
+            ):
                 return  # its writer has seen a newer object, which this program's cache will receive
             now = format_time(self._statuses.wall_clock()) if change.conditions else ""
             patch = change.patch(there, kept=kept, now=now, observing=observing)
@@ -258,7 +262,7 @@ class StatusWriter:
                 query={**way.write_query, **_QUERY},
                 subresource="status",
                 body=_encode({"metadata": {"resourceVersion": version}, "status": patch}),
-                content_type=PatchType.MERGE.value,
+                content_type=_MERGE,
                 version=version,
             )
             try:
@@ -299,4 +303,4 @@ def _status_of(obj: Resource) -> Fields:
         found: Any = status_of(obj)
     except DECODE_ERRORS:
         found = Path("status").get(obj)  # raises an error that explains the problem
-    return cast("Fields", found) if type(found) is dict else {}
+    return found if type_of(found) is dict else {}

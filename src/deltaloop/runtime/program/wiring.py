@@ -259,7 +259,7 @@ def connect_caches(
         if work is not None and shard is not None:
             work.informers[informer] = shard.field
         if loop.own_cache is None:  # the first wire is the controller's own kind
-            loop.own_cache = informer.lister()
+            loop.own_cache, loop.cached = informer.lister(), informer.indexer.get_by_key
         if not watch.label_selector and not watch.field_selector:
             held = _held(wire.kind, place, namespace)
             share = None if shard is None else loop.share

@@ -38,10 +38,12 @@ def names_calls(name: str) -> Callable[[type[T]], type[T]]:
 
 
 def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Call]:
+    frame = sys._getframe  # noqa: SLF001 - a traceback would cost more than the call
+
     @functools.wraps(function)
     def call(self: Any, *arguments: Any, **keywords: Any) -> Call:
         made = function(self, *arguments, **keywords)
-        caller = sys._getframe(1)  # noqa: SLF001 - a traceback would cost more than the call
+        caller = frame(1)
         calls: NotAwaited = self.not_awaited
         calls[made] = (name, caller.f_code, caller.f_lasti)
         calls.made += 1

@@ -79,11 +79,11 @@ class CachedWay(msgspec.Struct, eq=False):
     def server(self) -> Server:
         """Return the server behind the caches, with this reconcile's default namespace and checks."""
         if self._server is None:
-            check = self._base.write_check
-            if self._write_check is not None:
-                check = both_checks(check, self._write_check)
             self._server = self._base.replaced(
-                home=self.home, why_no_home=self.why_no_home, write_check=check, write_guard=self._write_guard
+                home=self.home,
+                why_no_home=self.why_no_home,
+                write_check=both_checks(self._base.write_check, self._write_check),
+                write_guard=self._write_guard,
             )
         return self._server
 
@@ -186,7 +186,7 @@ class CachedWay(msgspec.Struct, eq=False):
                 check("create", known.type, namespace, "")  # this apply creates the object
         is_dry = request.options is not None and request.options.dry_run
         try:
-            answer = await (self._server or self.server).write(request)
+            answer = await self._base.write(request, way=self, check=self._write_check, guard=self._write_guard)
         except BaseException as error:
             if may_have_been_carried_out(error) and not is_dry:
                 version = before.resource_version if before is not None and before.uid == uid else ""

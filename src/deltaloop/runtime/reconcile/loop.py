@@ -155,6 +155,7 @@ class ReconcileLoop:
         self._access = access
         self.memories: Memories = Memories()
         self.own_cache: Lister[Resource] | None = None
+        self.cached: Callable[[str], Resource | None] = lambda _: None
         self.finalizing: FinalizedRuns | None = None
         self._function: Callable[[Request, Context], Awaitable[object]] | None = None
         self._steps: Callable[[Execution], Awaitable[Returned | Raised]] = self._call
@@ -171,7 +172,7 @@ class ReconcileLoop:
         self._end: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._fatal: BaseException | None = None
-        self._stopping = self._interrupted = self._left_behind = False
+        self._stopping = self._left_behind = False
         self.metrics.max_concurrent_reconciles(controller.workers)
 
     async def run(self, client: Client) -> None:
@@ -188,7 +189,7 @@ class ReconcileLoop:
         self._steps = self._call if self.finalizing is None else self.finalizing.run
         self._client = client
         self._guarded = client if self._access is None else client.with_access_check(self._access)
-        self._interrupted, self._fatal = False, None
+        self._fatal = None
         try:
             paused = self.paused_at is not None
             self._slots = Slots(self.queue, workers_wanted, start=self._start, on_end=self.stop_taking, paused=paused)
@@ -447,7 +448,7 @@ class ReconcileLoop:
                 triggers=triggers,
                 triggers_dropped=taken.triggers.dropped,
                 attempts=taken.failures + 1,
-                seen=None if self.own_cache is None else self.own_cache.find(key),
+                seen=self.cached(key),
                 check=run.check,
             )
             RECONCILE.set(run.context)
@@ -481,7 +482,7 @@ class ReconcileLoop:
         news = self._news(run) if self._failing else run.context.triggers
         self._observer.ended(run, decision, now=self._clock(), news=news)
         if self.shared.tracker is not None:
-            exists = self.own_cache is not None and self.own_cache.find(run.key) is not None
+            exists = self.cached(run.key) is not None
             self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
         if self._failing or decision.row.action not in _SUCCESSES:
             self._note_failure(run, decision)
@@ -517,7 +518,6 @@ class ReconcileLoop:
 
     def _interrupt(self) -> None:
         """Stop all workers, because leadership was lost or the program ends."""
-        self._interrupted = True
         if self._slots is not None:
             self._slots.close()
         for task in self._workers:
@@ -565,10 +565,10 @@ class ReconcileLoop:
 
         The check comes last because the object can leave the cache at any time while another thread runs this method.
         """
-        if seen is None or self.own_cache is None:
+        if seen is None:
             return {}
         memory = self.memories.of(seen.key, seen.uid)
-        cached = self.own_cache.find(seen.key)
+        cached = self.cached(seen.key)
         if cached is None or cached.uid != seen.uid:
             self.memories.gone(seen.key, seen.uid)
         return memory

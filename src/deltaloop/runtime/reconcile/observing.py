@@ -123,7 +123,7 @@ class Observer:
                 error="" if error is None else type(error).__name__,
                 triggers=context.triggers,
                 triggers_dropped=context.triggers_dropped,
-                writes=tuple(writes[:_WRITES_KEPT]),
+                writes=tuple(writes) if len(writes) <= _WRITES_KEPT else tuple(writes[:_WRITES_KEPT]),
                 writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT) if writes else 0,
                 cleanup=context.cleanup,
             )

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
-from deltaloop.api.json_values import at, is_mapping, items, mapping, text, value_type
+from deltaloop.api.json_values import at, is_list, is_mapping, items, mapping, text, value_type
 from deltaloop.api.keys import join_key, split_meta_namespace_key
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
@@ -27,6 +27,7 @@ _MOST_SHOWN: Final = 60
 _SIGNS: Final = "-."
 _ITEM: Final = "*"
 _GONE: Final = "<gone>"
+_CONTAINERS: Final = (dict, list)
 
 Place: TypeAlias = tuple[str, ...]
 """Kind and key of an object, then the path to a field."""
@@ -97,7 +98,7 @@ def _key_of(obj: Resource) -> str:
 class _Names:
     def __init__(self, keys: Iterable[tuple[Resource, str]]) -> None:
         self._names: dict[str, str] = {}
-        self.texts: dict[str, str] = {}  # texts as they are compared
+        self.texts = _Texts(self)
         for obj, key in keys:
             if key != obj.key:
                 self._names[obj.name] = split_meta_namespace_key(key).name
@@ -110,13 +111,26 @@ class _Names:
         return value if self._known is None else self._known.sub(lambda found: self._names[found[0]], value)
 
 
+@final
+class _Texts(dict[str, str]):
+    """Texts as they are compared."""
+
+    def __init__(self, names: _Names) -> None:
+        super().__init__()
+        self._names = names
+
+    def __missing__(self, value: str) -> str:
+        shown = self[value] = "<instant>" if _INSTANT.fullmatch(value) else self._names.replaced_in(value)
+        return shown
+
+
 def _comparable(obj: Resource, names: _Names) -> Mapping[str, object]:
     fields = obj.to_dict()
     managed = items(mapping(fields.get("metadata")).get("managedFields"))
     unordered = {place: keys for entry in managed for place, keys in _unordered_lists((), at(entry, "fieldsV1"))}
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in _OWN}
     fields = mapping(_in_order((), {**fields, "metadata": metadata}, unordered))
-    return mapping(_plain(fields, obj.generation, names))
+    return mapping(_plain(fields, obj.generation, names.texts))
 
 
 def _unordered_lists(place: Place, owned: object) -> Iterator[tuple[Place, tuple[str, ...]]]:
@@ -127,42 +141,39 @@ def _unordered_lists(place: Place, owned: object) -> Iterator[tuple[Place, tuple
             yield place, tuple(sorted(mapping(msgspec.json.decode(name))))
         elif sign == "v":
             yield place, ()
-        yield from _unordered_lists((*place, name if sign == "f" else _ITEM), below)
+        if below:
+            yield from _unordered_lists((*place, name if sign == "f" else _ITEM), below)
 
 
 def _in_order(place: Place, value: object, unordered: Mapping[Place, tuple[str, ...]]) -> object:
     """Sort unordered lists by key, so that their order is not a difference."""
     if is_mapping(value):
-        return {name: _in_order((*place, name), item, unordered) for name, item in value.items()}
-    if value_type(value) != "array":
+        return {
+            name: _in_order((*place, name), item, unordered) if type(item) in _CONTAINERS else item
+            for name, item in value.items()
+        }
+    if not is_list(value):
         return value
-    listed = [_in_order((*place, _ITEM), item, unordered) for item in items(value)]
+    listed = [_in_order((*place, _ITEM), item, unordered) for item in value]
     keys = unordered.get(place)
     if keys is None:
         return listed
     return sorted(listed, key=lambda item: msgspec.json.encode([at(item, key) for key in keys] or item))
 
 
-def _plain(value: object, generation: int, names: _Names) -> object:
+def _plain(value: object, generation: int, texts: _Texts) -> object:
+    if type(value) is str:
+        return texts[value]
     if is_mapping(value):
         return {
-            _text(name, names): _seen(item, generation) if name == _OBSERVED else _plain(item, generation, names)
+            texts[name]: _seen(item, generation) if name == _OBSERVED else _plain(item, generation, texts)
             for name, item in value.items()
         }
-    if value_type(value) == "array":
-        return [_plain(item, generation, names) for item in items(value)]
-    return _text(value, names) if isinstance(value, str) else value
+    return [_plain(item, generation, texts) for item in value] if is_list(value) else value
 
 
 def _seen(value: object, generation: int) -> object:
     return f"<{'the present' if value == generation else 'an earlier'} generation>" if type(value) is int else value
-
-
-def _text(value: str, names: _Names) -> str:
-    if value in names.texts:
-        return names.texts[value]
-    shown = names.texts[value] = "<instant>" if _INSTANT.fullmatch(value) else names.replaced_in(value)
-    return shown
 
 
 def differences(

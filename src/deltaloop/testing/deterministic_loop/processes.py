@@ -161,10 +161,11 @@ class ProcessLoop(NetworkLoop):
         handle.cancel()
         return handle
 
-    def create_task(self, coro: Any, **keywords: Any) -> asyncio.Task[Any]:
+    def create_task(
+        self, coro: Any, *, context: contextvars.Context | None = None, **keywords: Any
+    ) -> asyncio.Task[Any]:
         """Start a task, which belongs to the process of its context."""
-        task = super().create_task(coro, **keywords)
-        context = keywords.get("context")
+        task = super().create_task(coro, context=context, **keywords)
         process = _process.get() if context is None else context.get(_process)
         if process is not None:
             process.took(task)
@@ -196,7 +197,8 @@ class ProcessLoop(NetworkLoop):
         """Assign an accepted connection to the current process, whose crash ends it."""
         process = _process.get()
         if process is not None and transport is not None:
-            process.connected(cast("asyncio.BaseTransport", transport))
+            connection: Any = transport
+            process.connected(connection)
         return transport
 
     async def create_server(self, *args: Any, **keywords: Any) -> Any:

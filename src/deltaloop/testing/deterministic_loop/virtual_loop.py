@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from heapq import heapify, heappop
+from heapq import heapify, heappop, heappush
 from typing import Any, Final, TypeVar, TypeVarTuple, final
 
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
@@ -179,6 +179,47 @@ class _VirtualSelector(selectors.BaseSelector):
 
 
 @final
+class _Step(asyncio.Handle):
+    """Handle of a loop without debug mode. One call makes it."""
+
+    __slots__ = ()
+    _context: contextvars.Context
+    _loop: Any
+    _repr: str | None
+    _source_traceback: Any
+
+    def __init__(self, callback: Any, args: Any, loop: Any, context: contextvars.Context | None) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop, self._callback, self._args = loop, callback, args
+        self._cancelled = False
+        self._repr = self._source_traceback = None
+
+
+@final
+class _Timer(asyncio.TimerHandle):
+    """Timer of a loop without debug mode. One call makes it, and one compares it."""
+
+    __slots__ = ()
+    _context: contextvars.Context
+    _loop: Any
+    _repr: str | None
+    _scheduled: bool
+    _source_traceback: Any
+    _when: float
+
+    def __init__(self, when: float, callback: Any, args: Any, loop: Any, context: contextvars.Context | None) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop, self._callback, self._args = loop, callback, args
+        self._cancelled = False
+        self._repr = self._source_traceback = None
+        self._when, self._scheduled = when, True
+
+    def __lt__(self, other: Any) -> bool:
+        is_first: bool = self._when < other._when
+        return is_first
+
+
+@final
 class VirtualLoop(ProcessLoop):
     """asyncio event loop in virtual time; ``time()`` begins at ``start`` and jumps from timer to timer.
 
@@ -257,8 +298,8 @@ class VirtualLoop(ProcessLoop):
             raise _wrong_thread("call_soon")
         if self._runs_in is None or self._debug or (self._crashes and is_gone(context)):
             return super().call_soon(callback, *args, context=context)
-        # Inlined from asyncio to avoid four calls, because this is the loop's most frequent operation.
-        handle = asyncio.Handle(callback, args, self, context)
+        # Inlined from asyncio to avoid five calls, because this is the loop's most frequent operation.
+        handle = _Step(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
@@ -272,7 +313,11 @@ class VirtualLoop(ProcessLoop):
         """
         if self._runs_in is not None and self._runs_in != threading.get_ident():
             raise _wrong_thread("call_at")
-        return super().call_at(when, callback, *args, context=context)
+        if self._runs_in is None or self._debug or self._slowed or (self._crashes and is_gone(context)):
+            return super().call_at(when, callback, *args, context=context)
+        timer = _Timer(when, callback, args, self, context)
+        heappush(self._scheduled, timer)
+        return timer
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run a function in a thread; virtual time stops until it returns, or it takes turns with the loop."""

@@ -250,8 +250,7 @@ class Replica:
 
     def _reason(self) -> WriteReason | None:
         own = [write for write in self._state.writes[self._first_write :] if write.replica == self.name]
-        reason = self._workload.reason(own)
-        return None if reason is None else replace(reason, life=self._starts)
+        return self._workload.reason(own, life=self._starts)
 
     def _last_write_at(self) -> float:
         return next((write.at for write in reversed(self._state.writes) if write.replica == self.name), 0.0)

@@ -55,7 +55,7 @@ class ManagedControllers:
     def cached(self) -> tuple[str, ...]:
         return tuple(informer.resource_type.group_resource for informer in self.manager.informers)
 
-    def reason(self, own: Sequence[ProgramWrite]) -> WriteReason | None:
+    def reason(self, own: Sequence[ProgramWrite], *, life: int) -> WriteReason | None:
         """Return the reconcile of the caller, its triggers, and unseen changes except the program's ``own`` writes."""
         running = running_reconcile()
         if running is None:
@@ -68,6 +68,7 @@ class ManagedControllers:
             unseen=tuple(self._unseen(own)),
             controller=running.controller,
             number=running.number,
+            life=life,
         )
 
     def _unseen(self, own: Sequence[ProgramWrite]) -> Iterator[str]:
@@ -155,7 +156,7 @@ class OtherProgram:
         """None, because its caches are unknown."""
         return None
 
-    def reason(self, own: Sequence[ProgramWrite]) -> None:  # noqa: ARG002 - same signature as ManagedControllers
+    def reason(self, own: Sequence[ProgramWrite], *, life: int) -> None:  # noqa: ARG002 - like ManagedControllers
         """Return None, because its reconciles are unknown."""
         return
 

@@ -25,8 +25,8 @@ _FITTING: Final[Mapping[str, tuple[type, ...]]] = {
     "map": (dict,),
     "": (str, bool, *_NUMBERS, list, dict),
 }
-_ENDS: Final = ("scalar", "free")  # kinds in which a string has no children
-_TEXTS: Final = ("string", "scalar", "")  # kinds that accept strings
+_ENDS: Final = ("scalar", "free")  # kinds in which a plain value has no children
+_PLAIN: Final = (str, bool, *_NUMBERS)
 
 
 def merging_faults(kind: TypeNode, value: object, *, unlike: bool = True) -> list[MergingFault]:
@@ -57,10 +57,10 @@ class _Look:
         elif wanted == "map" and is_mapping(value) and (merging == "map" or kind.merge_fields or kind.element):
             declared, element = kind.merge_fields, kind.element
             for name, inner in value.items():
-                below = declared.get(name, element)
+                below = declared[name] if name in declared else element  # noqa: SIM401 - avoids a call
                 if below is None:
                     self.faults.append(MergingFault(shown((*path, f"f:{name}")), "undeclared"))
-                elif not (type(inner) is str and below.merging in _ENDS and below.accepts in _TEXTS):
+                elif not (below.merging in _ENDS and type(inner) in _PLAIN and type(inner) in _FITTING[below.accepts]):
                     self.at(below, inner, (*path, f"f:{name}"))
         elif wanted == "list" and is_list(value):
             if merging != "scalar":

@@ -38,16 +38,15 @@ def field_step(name: str) -> str:
 
 
 def key_step(keys: dict[str, Any]) -> str:
-    return "k:" + escape_html(_encode({name: _key(value) for name, value in keys.items()}).decode())
+    """Return the step to a list item. Keys have the form of stored numbers: 1.0 becomes 1."""
+    for name, value in keys.items():
+        if type(value) is float:
+            keys[name] = stored_number(value)
+    return "k:" + escape_html(_encode(keys).decode())
 
 
 def value_step(value: Any) -> str:
-    return "v:" + escape_html(_encode(_key(value)).decode())
-
-
-def _key(value: Any) -> Any:
-    """Return a key value as it is stored: 1.0 becomes 1."""
-    return stored_number(value) if isinstance(value, float) else value
+    return "v:" + escape_html(_encode(stored_number(value) if type(value) is float else value).decode())
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
@@ -73,11 +72,12 @@ def _combined(left: FieldSet, right: FieldSet, *, both: bool, left_only: bool, r
     """Return the paths in both sets, only in ``left``, and only in ``right``, as selected."""
     result: FieldSet = {}
     for step, below in left.items():
-        other = right.get(step)
-        if other is None:
+        if step not in right:
             if left_only:
                 result[step] = below
-        elif below is other or not (below or other):
+            continue
+        other = right[step]
+        if below is other or not (below or other):
             if both:
                 result[step] = below
         else:

@@ -259,7 +259,7 @@ def apply_owners(
         target.counted(fields_of(target.type, applied)), target.api_version, last.time if last is not None else ""
     )
     claimed: Owners = {**owners, applier: mine}
-    if last is not None and last.fields:
+    if last is not None and (last.api_version != mine.api_version or field_set.difference(last.fields, mine.fields)):
         merged = _prune(merged, claimed, last, target)
     if not force:
         _check_conflicts(owners, live, merged, applier, target)

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import msgspec
 
-from deltaloop.api.json_values import is_list, is_mapping, items, mapping
+from deltaloop.api.json_values import is_list, is_mapping, items, mapping, type_of
 from deltaloop.apiserver.core.apply.field_set import LEAF, SELF, FieldSet, ends_here, key_step, union, value_step
 from deltaloop.schemas.types import FREE, TypeNode
 
@@ -44,16 +44,19 @@ def settled(kind: TypeNode, value: object) -> TypeNode:
     return kind
 
 
-_ENDS: Final = ("scalar", "free")  # kinds in which a string has no children
 _FREE_MAP: Final = TypeNode(form="object", merging="map", element=FREE)
 
 
 def item_step(kind: TypeNode, item: object) -> str:
     if kind.merging == "set":
         return value_step(item)
-    fields = mapping(item)
-    keys = {name: fields.get(name, kind.key_defaults.get(name, ABSENT)) for name in kind.keys}
-    return key_step({name: value for name, value in keys.items() if value is not ABSENT})
+    fields, keys = mapping(item), dict[str, object]()
+    for name in kind.keys:
+        if name in fields:
+            keys[name] = fields[name]
+        elif name in kind.key_defaults:
+            keys[name] = kind.key_defaults[name]
+    return key_step(keys)
 
 
 def equal(left: object, right: object) -> bool:
@@ -101,20 +104,16 @@ def _compare(kind: TypeNode, old: object, new: object) -> _Found | None:
     if old is new:
         return None
     if kind.merging == "free":
-        if not _are(_DICT, old, new):
+        if type(old) not in _DICT or type(new) not in _DICT:
             return None if equal(old, new) else (_inside(new), {SELF: LEAF}, _inside(old))
         kind = _FREE_MAP
     if not old and not new:
         return None if equal(old, new) else _CHANGED
-    if kind.merging == "map" and _are(_DICT, old, new):
+    if kind.merging == "map" and type(old) in _DICT and type(new) in _DICT:
         return _compare_maps(kind, mapping(old), mapping(new))
-    if kind.merging in ("keyed", "set") and _are(_LIST, old, new):
+    if kind.merging in ("keyed", "set") and type(old) in _LIST and type(new) in _LIST:
         return _compare_lists(kind, items(old), items(new))
     return None if equal(old, new) else _CHANGED
-
-
-def _are(kinds: tuple[type, ...], *values: object) -> bool:
-    return all(isinstance(value, kinds) for value in values)
 
 
 _CHANGED: Final[_Found] = ({}, {}, {})
@@ -239,11 +238,12 @@ def _fields_of(kind: TypeNode, value: object) -> FieldSet | None:
         return LEAF
     result: FieldSet = {}
     if kind.merging == "map" and is_mapping(value):
-        element = kind.element or FREE
+        fields, element = kind.merge_fields, kind.element or FREE
         for name, inner in value.items():
-            declared = kind.merge_fields.get(name)
+            declared = fields[name] if name in fields else None  # noqa: SIM401 - avoids a call
             node = declared or element
-            below = LEAF if type(inner) is str and node.merging in _ENDS else _fields_of(node, inner)
+            ends = node.merging == "scalar" or (node.merging == "free" and type_of(inner) is not dict)
+            below = LEAF if ends else _fields_of(node, inner)
             if inner is None or inner == {}:
                 below = LEAF
             elif declared is None and below:

@@ -11,14 +11,14 @@ encoding/json.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final, final
 
 import msgspec
 
-from deltaloop.api.json_values import at, copied, is_mapping, items, mapping, text
+from deltaloop.api.json_values import at, copied, mapping, text, type_of
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -52,15 +52,12 @@ def settle_numbers(fields: dict[str, Any]) -> None:
     """Normalize the numbers of an object in place, or raise BadRequestError if a number exceeds the float range."""
     waiting: list[Any] = [fields]
     for holder in waiting:  # the list grows during the loop
-        found: Iterable[tuple[str | int, object]] = holder.items() if is_mapping(holder) else enumerate(items(holder))
-        changed: list[tuple[Any, Number]] = []
-        for place, value in found:
+        for place in holder if type_of(holder) is dict else range(len(holder)):
+            value = holder[place]
             if type(value) in _CONTAINERS:
                 waiting.append(value)
             elif type(value) is float or (type(value) is int and not -_INT64 <= value < _INT64):
-                changed.append((place, stored_number(value)))
-        for place, number in changed:
-            holder[place] = number
+                holder[place] = stored_number(value)
 
 
 def stored_number(value: Number) -> Number:

@@ -30,7 +30,7 @@ from deltaloop.apiserver.core.kinds.webhook_configuration import (
     reserved_name_errors,
     rule_errors,
 )
-from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualified_name_errors
+from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.crds.rules.names import RESERVED
 from deltaloop.schemas.field_errors import (
@@ -336,8 +336,7 @@ def _binding_errors(binding: Fields) -> Iterator[SchemaError]:
     spec = mapping(binding.get("spec"))
     name = text(spec.get("policyName"))
     if name:
-        for problem in subdomain_problems(name):
-            yield invalid_value("spec.policyName", name, problem)
+        yield from subdomain_errors(name, "spec.policyName")
     if is_mapping(spec.get("paramRef")):
         yield from _reference_errors(mapping(spec.get("paramRef")), "spec.paramRef")
     if is_mapping(spec.get("matchResources")):

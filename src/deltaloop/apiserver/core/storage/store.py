@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Final, final
 
 import msgspec
@@ -100,6 +101,10 @@ class _Table:
         del self.objects[key]
         self.being_deleted.discard(key)
         del self.order[bisect_left(self.order, key)]
+
+
+_NO_TABLE: Final = _Table()
+_being_deleted: Final = attrgetter("being_deleted")
 
 
 def encode_object(fields: Mapping[str, object], *, resource_version: str) -> bytes:
@@ -211,6 +216,9 @@ class StoreState:
         compacted: Last revision that has left the window.
         tables: Objects and sorted keys of each resource.
         dropped: Last change of each resource that has left the window.
+        written_at: Last revision of each resource.
+        held: Size of the changes in bytes.
+        size: Size of the objects in bytes.
         outside: Uids of owners that the snapshot does not contain; the garbage collector keeps their dependents.
     """
 
@@ -219,6 +227,9 @@ class StoreState:
     tables: Mapping[str, tuple[Mapping[str, Resource], tuple[str, ...]]]
     changes: tuple[StoredChange, ...]
     dropped: Mapping[str, int]
+    written_at: Mapping[str, int]
+    held: int
+    size: int
     outside: frozenset[str] = frozenset()
 
 
@@ -291,6 +302,9 @@ class RevisionStore(Objects):
             tables={name: (dict(table.objects), tuple(table.order)) for name, table in self._tables.items()},
             changes=tuple(self._changes),
             dropped=dict(self._dropped),
+            written_at=dict(self._written_at),
+            held=self._held,
+            size=self._size,
             outside=self.outside,
         )
 
@@ -315,11 +329,10 @@ class RevisionStore(Objects):
         for name, (objects, order) in state.tables.items():
             self._tables[name] = _Table(objects, order)
         self._changes.extend(state.changes)
-        self._written_at.update((change.resource, change.revision) for change in state.changes)
+        self._written_at.update(state.written_at)
         self._dropped.update(state.dropped)
         self.outside = state.outside
-        self._held = sum(change.size for change in state.changes)
-        self._size = self._sum()
+        self._held, self._size = state.held, state.size
 
     @property
     def revision(self) -> int:
@@ -371,7 +384,7 @@ class RevisionStore(Objects):
     ) -> Page:
         """Return one page of a resource's objects, or raise CompactedError if ``at`` is too old."""
         order, objects = self._state(resource, at)
-        first = bisect_left(order, prefix + start)
+        first = bisect_left(order, prefix + start) if prefix or start else 0
         last = bisect_left(order, prefix + "\U0010ffff") if prefix else len(order)
         items: list[Resource] = []
         position = first
@@ -399,7 +412,7 @@ class RevisionStore(Objects):
 
     @property
     def is_deleting(self) -> bool:
-        return any(table.being_deleted for table in self._tables.values())
+        return any(map(_being_deleted, self._tables.values()))
 
     def resources(self) -> tuple[str, ...]:
         return tuple(name for name, table in self._tables.items() if table.order)
@@ -508,7 +521,7 @@ class RevisionStore(Objects):
             self._journal.dropped(dropped)
 
     def _state(self, resource: str, at: int | None) -> tuple[Sequence[str], dict[str, Resource]]:
-        table = self._tables.get(resource) or _Table()
+        table = self._tables.get(resource) or _NO_TABLE
         if at is None or at >= self._revision:
             return table.order, table.objects
         if at < self._compacted:

@@ -47,17 +47,25 @@ def path_segments(path: str) -> tuple[str, ...]:
 
 def parse_path(segments: tuple[str, ...]) -> ResourcePath | None:
     """Parse a path, or return None if it is not below a group and version; segments can contain slashes."""
-    if len(segments) >= 2 and segments[0] == "api":
-        group, version, rest = "", segments[1], segments[2:]
-    elif len(segments) >= 3 and segments[0] == "apis":
-        group, version, rest = segments[1], segments[2], segments[3:]
-    else:
-        return None
-    watch = len(rest) > 1 and rest[0] == "watch"
-    rest = rest[1:] if watch else rest
+    match segments:
+        case ("api", version, *rest):
+            group = ""
+        case ("apis", group, version, *rest):
+            pass
+        case _:
+            return None
+    watch = False
+    match rest:
+        case ["watch", _, *_]:
+            watch, rest = True, rest[1:]
+        case _:
+            pass
     namespace = ""
-    if len(rest) >= 3 and rest[0] == "namespaces" and not (len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES):
-        namespace, rest = rest[1], rest[2:]
+    match rest:
+        case ["namespaces", name, plural, *below] if below or plural not in _NAMESPACE_SUBRESOURCES:
+            namespace, rest = name, [plural, *below]
+        case _:
+            pass
     if len(rest) > 3 or "" in rest:
         return None
     plural, name, subresource = (*rest, "", "", "")[:3]

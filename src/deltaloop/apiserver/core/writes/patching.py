@@ -16,7 +16,7 @@ from typing import Final, cast
 
 import msgspec
 
-from deltaloop.api.json_values import copied, json_type, mapping
+from deltaloop.api.json_values import copied, is_list, is_mapping, json_type, mapping
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS, JsonPatchError, apply_operations
@@ -84,22 +84,21 @@ def _merge_into(target: dict[str, object], patch: dict[str, object]) -> None:
         present = target.get(name)
         if value is None:
             target.pop(name, None)
-        elif not isinstance(present, dict):
+        elif not is_mapping(present):
             target[name] = _without_nulls(value)
-        elif isinstance(value, dict):
-            _merge_into(cast("dict[str, object]", present), cast("dict[str, object]", value))
+        elif is_mapping(value):
+            _merge_into(present, value)
         else:
             target[name] = copied(value)
 
 
 def _without_nulls(value: object) -> object:
     """Copy a value without the nulls of its objects. Nulls of lists stay."""
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        return {name: _without_nulls(inner) for name, inner in fields.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in cast("list[object]", value)]
-    return value
+    if type(value) is str:
+        return value
+    if is_mapping(value):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [_without_nulls(item) for item in value] if is_list(value) else value
 
 
 def _typed(result: dict[str, object]) -> dict[str, object]:
