@@ -16,7 +16,6 @@ import math
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
 from typing import Any, Final, Protocol, Self, final
 
 from deltaloop.api.errors import DeltaloopError
@@ -200,9 +199,7 @@ class ShardMember:
         await self._factory.wait_for_sync()
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         """Delete the released Lease, and stop watching."""
         with suppress(DeltaloopError):
             found = await self._client.get(LEASE, self._lease, namespace=self.options.namespace, timeout=_RETRY)

@@ -13,8 +13,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import WallTime, format_time
 from deltaloop.leaderelection.core.record import UNREADABLE_RECORD, LeaderElectionRecord, record_from_fields
 
@@ -66,18 +64,6 @@ def object_with_record(
         metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
     changed["metadata"] = metadata
     return changed
-
-
-def new_object(
-    kind: ResourceType[Resource],
-    record: LeaderElectionRecord,
-    *,
-    namespace: str,
-    name: str,
-    labels: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    empty = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"namespace": namespace, "name": name}}
-    return object_with_record(empty, record, labels=labels)
 
 
 def _written(instant: WallTime | None) -> str | None:

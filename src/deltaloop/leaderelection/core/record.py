@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.kinds import LEASE
 from deltaloop.api.times import WallTime, format_micro_time, parse_time
 
 LARGEST_NUMBER: Final = 2**31 - 1
@@ -151,14 +150,3 @@ def lease_with_record(
         metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
         fields["metadata"] = metadata
     return fields
-
-
-def new_lease(
-    record: LeaderElectionRecord, *, namespace: str, name: str, labels: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    empty = {
-        "apiVersion": LEASE.api_version,
-        "kind": LEASE.kind,
-        "metadata": {"namespace": namespace, "name": name},
-    }
-    return lease_with_record(empty, record, labels=labels)
