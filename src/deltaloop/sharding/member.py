@@ -149,6 +149,7 @@ class ShardMember:
         self._reported: Report | None = None
         self._reported_at = -math.inf
         self._wait_until = self._retry_at = -math.inf
+        self._at_rest: object = None
         self._leaving = False
         self._invalid = ""
         self.on_left: Callable[[], object] = lambda: None
@@ -428,12 +429,17 @@ class ShardMember:
             if now < together:
                 self._wait_until = together
                 return False
-        loads = reports(self._stored)
-        load, covered = combined_load(self._member.map, loads)
         members = [self._marked(lease) for lease in self._membership.alive()]
-        dead = self._membership.dead(now)
-        new = plan(self._member.map, members, dead, load, moves=covered or now >= self._began_at + _REPORT_PERIOD)
-        return new is not None and await self._write(new)
+        dead, is_late = self._membership.dead(now), now >= self._began_at + _REPORT_PERIOD
+        asked = (self._member.version, dead, is_late, *sorted((each.uid, each.leaving) for each in members))
+        if asked == self._at_rest:
+            return False  # a renewal changes nothing
+        load, covered = combined_load(self._member.map, reports(self._stored))
+        new = plan(self._member.map, members, dead, load, moves=covered or is_late)
+        if new is None:
+            self._at_rest = asked
+            return False
+        return await self._write(new)
 
     def _marked(self, lease: MemberLease) -> MemberLease:
         if lease.uid != self._member.uid or not self._leaving:

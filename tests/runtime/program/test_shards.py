@@ -137,6 +137,24 @@ async def fleet(*names: str, **options: Any) -> AsyncGenerator[Fleet, None]:
         await asyncio.gather(*found.tasks.values(), return_exceptions=True)
 
 
+async def test_members_that_start_together_share_the_objects_from_the_beginning() -> None:
+    async with fleet("a") as f:
+        await f.converged("0")
+        f.managers.pop("a").stop()
+        await f.tasks.pop("a")
+        first = f.start("b")
+        await asyncio.sleep(0.5)
+        f.start("c")
+        sizes: list[int] = []
+
+        def settled() -> bool:
+            sizes.append(len(first.informers[0].indexer) if first.informers else 0)
+            return f.settled()
+
+        await until(settled)
+        assert max(sizes) <= 0.6 * len(await f.w.client.list(CM))
+
+
 async def test_a_member_that_restarts_while_it_leaves_receives_ranges() -> None:
     async with fleet("a", "b") as f:
         await f.cut("b")
