@@ -70,7 +70,7 @@ class Fleet:
     trail: TextIO = sys.stdout
     stack: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
 
-    # What the server accepts
+    # Accepted writes of the server
 
     def on_add(self, obj: Resource, *, is_in_initial_list: bool) -> None:
         del is_in_initial_list
