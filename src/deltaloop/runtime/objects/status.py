@@ -96,15 +96,16 @@ class StatusWriter:
         """
         self._client = client
         self._statuses = statuses
-        self._kind: ResourceType[Any] | str
+        kind: ResourceType[Any] | str
         if type(obj) is Resource and obj.resource_type is not None:
-            self._kind, self._given = obj.resource_type, obj
+            kind, given = obj.resource_type, obj
         else:
-            self._kind, self._given = _as_resource(obj, statuses.kind)
-        looked_at: Resource | None = self._given
-        if not self._given.uid and isinstance(self._kind, ResourceType):  # its class has no field for the UID
-            view = statuses.views.of(self._kind).find(self._given.namespace)
-            looked_at = None if view is None else view.newest_whole(self._given.key)
+            kind, given = _as_resource(obj, statuses.kind)
+        self._kind, self._given = kind, given
+        looked_at: Resource | None = given
+        if not given.uid and isinstance(kind, ResourceType):  # its class has no field for the UID
+            view = statuses.views.of(kind).find(given.namespace)
+            looked_at = None if view is None else view.newest_whole(given.key)
         self._uid = "" if looked_at is None else looked_at.uid
         self._change = StatusChange(0 if looked_at is None else looked_at.generation)
         self._open: StatusChange | None = None
