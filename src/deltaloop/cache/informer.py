@@ -55,6 +55,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _logger: Final = logging.getLogger("deltaloop.cache")
+_DELETED_AT_ONCE: Final = 1000
 
 
 @final
@@ -273,8 +274,10 @@ class Informer(Generic[T_co]):
                 raise InformerStoppedError(f"the informer of {self.name} has stopped, so it cannot change its shard")
             await self._queue.wait_for_progress()
         lost = [obj for obj in self.indexer.list() if not shard.matches(obj)]
-        if lost:
-            self._queue.write_all([(DeltaType.DELETED, obj, "") for obj in lost])
+        for start in range(0, len(lost), _DELETED_AT_ONCE):
+            some = lost[start : start + _DELETED_AT_ONCE]
+            self._queue.write_all([(DeltaType.DELETED, obj, "") for obj in some])
+            await asyncio.sleep(0)
         while not self._queue.is_idle and not self._queue.closed:
             await self._queue.wait_for_progress()
 
