@@ -42,10 +42,9 @@ from deltaloop.simulation.core.end_states import (
     learnt,
     without_drawn_names,
 )
-from deltaloop.simulation.core.findings import Findings
 from deltaloop.simulation.core.guided_search import GuidedSearch
 from deltaloop.simulation.core.oracles import Problem, SimulationRun, problems_of
-from deltaloop.simulation.core.reports import Failure, SimulationReport
+from deltaloop.simulation.core.reports import Failure, Findings, SimulationReport
 from deltaloop.simulation.core.schedules import (
     AGEING,
     ALL_KINDS,

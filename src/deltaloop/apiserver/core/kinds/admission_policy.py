@@ -32,7 +32,7 @@ from deltaloop.apiserver.core.kinds.webhook_configuration import (
 )
 from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.crds.rules.names import RESERVED
+from deltaloop.crds.rules.declarations import RESERVED
 from deltaloop.schemas.field_errors import (
     SchemaError,
     duplicate,

@@ -38,7 +38,10 @@ from deltaloop.schemas.quantity import amount
 _MOST_PARAMETERS: Final = 512
 _LONGEST_PARAMETERS: Final = 256 * 1024
 
-_DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+DEFAULT_CLASS_MARKS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 
 
 def _warnings(storage_class: Mapping[str, object]) -> Iterator[str]:
@@ -49,9 +52,9 @@ def _warnings(storage_class: Mapping[str, object]) -> Iterator[str]:
                 yield f"{where}.key: {DEPRECATED_LABELS[key]}"
 
 
-def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
+def newest_default(listed: Sequence[Mapping[str, object]], marks: tuple[str, ...] = DEFAULT_CLASS_MARKS) -> str:
     """Return the name of the newest class that is marked as default."""
-    chosen = [each for each in listed if any(at(each, "metadata", "annotations", name) == "true" for name in _DEFAULT)]
+    chosen = [each for each in listed if any(at(each, "metadata", "annotations", name) == "true" for name in marks)]
     by_name = sorted(chosen, key=lambda each: text(at(each, "metadata", "name")))
     newest = max(by_name, key=lambda each: text(at(each, "metadata", "creationTimestamp")), default=None)
     return text(at(newest, "metadata", "name"))
@@ -90,7 +93,7 @@ def parameter_errors(place: Place) -> Iterator[SchemaError]:
 
 STORAGE_CLASS: Final = Strategy(
     checks={"parameters": parameter_errors, "topologies": _topology_errors},
-    default_of=_default_of,
+    default_of=newest_default,
     warn=_warnings,
 )
 
