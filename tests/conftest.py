@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 from tests import warm
 from tests.nightly import NIGHTLY, examples, is_for_the_night
@@ -18,8 +19,8 @@ from tests.nightly import NIGHTLY, examples, is_for_the_night
 # The plugins are tested by running pytest inside a test. pytest takes this from the topmost conftest only.
 pytest_plugins = ["pytester", "tests.time_limit"]
 
-# How long an example takes says how busy the machine is, and nothing about the code. Continuous integration draws the
-# same examples each time, so that chance decides no landing; elsewhere each run draws new ones.
+# The time of an example depends on the load of the machine. Continuous integration draws the same examples in each run,
+# so that a new example never fails an unrelated change.
 settings.register_profile(
     "deltaloop",
     deadline=None,
@@ -54,6 +55,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     if int(session.config.getoption("--forks", 0) or 0) > 1 and len(session.items) > _LONG_RUN:
         warm.interpreter()
+        st.text().validate()  # reads or computes the table of all characters, which each fork would do again
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 10)

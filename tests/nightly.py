@@ -30,5 +30,6 @@ def is_for_the_night(item: pytest.Item) -> bool:
 
 
 def by_day(parameters: Iterable[Any], chosen: Container[Any]) -> list[Any]:
-    """Mark all parameters of a test ``nightly`` but those chosen."""
-    return [each if each in chosen else pytest.param(each, marks=pytest.mark.nightly) for each in parameters]
+    """Mark all parameters of a test ``nightly`` but those chosen; a tuple is a row of several parameters."""
+    rows: list[tuple[Any, Any]] = [(each, each if isinstance(each, tuple) else (each,)) for each in parameters]
+    return [each if each in chosen else pytest.param(*row, marks=pytest.mark.nightly) for each, row in rows]

@@ -31,6 +31,7 @@ from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap
 from deltaloop.testing import Relay
 from deltaloop.testing.injected_faults.core.relay import Direction, Stall
 from lab.shards.checking import Accepted, entries, gaps, reconciled_twice
+from lab.shards.measure import config_maps
 from lab.shards.member import OPTIONS
 
 NAMESPACES = [f"team-{place:03}" for place in range(100)]
@@ -118,7 +119,7 @@ class Fleet:
         if each.process.returncode is not None:
             raise RuntimeError(f"{each.name} ended by itself, see {self.folder / each.name}.log")
         each.process.send_signal(number)
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(60):
             await each.process.wait()
         self.lives += time.monotonic() - each.began_at
 
@@ -180,7 +181,7 @@ class Fleet:
         return [each for each in NAMESPACES if found[each].get("seen") != found[each].get("value")]
 
 
-async def run(changes: int, seed: int, kinds: str) -> int:
+async def run(changes: int, seed: int, kinds: str, objects: int) -> int:
     options = ServerOptions(insecure_http=True, controllers=frozenset())
     with tempfile.TemporaryDirectory(prefix="shards-") as name:
         folder = Path(name)
@@ -190,6 +191,7 @@ async def run(changes: int, seed: int, kinds: str) -> int:
                 await client.create(
                     CONFIG_MAP, {"metadata": {"name": "a", "namespace": namespace}, "data": {"value": "0"}}
                 )
+            server.load(config_maps(objects, NAMESPACES))
             fleet = Fleet(server, client, folder, random.Random(seed), kinds=kinds, trail=(folder / "trail").open("w"))
             async with fleet.stack, InformerFactory(client) as factory:
                 for kind in (CONFIG_MAP, LEASE):
@@ -197,7 +199,7 @@ async def run(changes: int, seed: int, kinds: str) -> int:
                 await factory.wait_for_sync()
                 for _ in range(3):
                     await fleet.join()
-                await asyncio.sleep(3)
+                await asyncio.sleep(3 + objects / 10_000)
                 load = asyncio.create_task(fleet.load())
                 tasks: list[asyncio.Task[None]] = []
                 began = time.monotonic()
@@ -205,7 +207,7 @@ async def run(changes: int, seed: int, kinds: str) -> int:
                     tasks.append(await fleet.change())
                     # A kill must not overlap with another change, so that the time without an owner is its own.
                     pause = 8.0 if kinds == "kill" else fleet.random.uniform(0.1, 2.0)
-                    await asyncio.sleep(pause if kinds != "none" else pause + 1.0)
+                    await asyncio.sleep((pause if kinds != "none" else pause + 1.0) + objects / 10_000)
                     if load.done():
                         load.result()
                 await asyncio.gather(*tasks)
@@ -287,5 +289,6 @@ if __name__ == "__main__":
     parser.add_argument("--changes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", choices=("none", "kill", "all"), default="all")
+    parser.add_argument("--objects", type=int, default=0, help="number of further objects of 1 KB")
     arguments = parser.parse_args()
-    sys.exit(asyncio.run(run(arguments.changes, arguments.seed, arguments.faults)))
+    sys.exit(asyncio.run(run(arguments.changes, arguments.seed, arguments.faults, arguments.objects)))

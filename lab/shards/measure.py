@@ -13,13 +13,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import deltaloop as dl
 from deltaloop.api.kinds import CONFIG_MAP, NAMESPACE
 from deltaloop.api.shard_selector import shard_hash
-from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.apiserver import ApiServer, Manifest, ServerOptions
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.sharding import ShardMember, ShardOptions
 from deltaloop.sharding.core.shard_map import ShardMap
@@ -76,6 +77,14 @@ def last(journal: Path) -> dict[str, Any]:
     return dict(json.loads(lines[-1])) if lines else {"held": 0}
 
 
+def config_maps(number: int, namespaces: Sequence[str]) -> Iterator[Manifest]:
+    """Return objects of 1 KB for a server."""
+    for place in range(number):
+        metadata = {"name": f"c{place}", "namespace": namespaces[place % len(namespaces)]}
+        data = {"text": "x" * 900}
+        yield Manifest("", 0, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+
 async def fleet(url: str, folder: Path, number: int, objects: int, *options: str, wait: float) -> list[dict[str, Any]]:
     """Start members, wait until each has a share, and return their counts before and after a time."""
     journals = [folder / f"{number}-{place}-{len(options)}" for place in range(number)]
@@ -106,7 +115,6 @@ async def fleet(url: str, folder: Path, number: int, objects: int, *options: str
 
 
 async def main(sizes: list[int], objects: int, *, throughput: bool) -> None:
-    text = "x" * 900
     with tempfile.TemporaryDirectory() as name:
         async with (
             ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
@@ -116,13 +124,10 @@ async def main(sizes: list[int], objects: int, *, throughput: bool) -> None:
             if not throughput:
                 empty = (await fleet(server.url, Path(name), 1, 0, "--sharded", wait=3))[0]["rss"]
                 await client.delete(CONFIG_MAP, "measured-shards", namespace="default")
-            for place in range(objects // 10 if not throughput else 100):
-                await client.create(NAMESPACE, {"metadata": {"name": f"tenant-{place:03}"}})
-            spread = objects // 10 if not throughput else 100
-            for place in range(objects):
-                metadata: dict[str, Any] = {"name": f"c{place}", "namespace": f"tenant-{place % spread:03}"}
-                config_map: dict[str, Any] = {"metadata": metadata, "data": {"text": text}}
-                await client.create(CONFIG_MAP, config_map)
+            namespaces = [f"tenant-{place:03}" for place in range(objects // 10 if not throughput else 100)]
+            for namespace in namespaces:
+                await client.create(NAMESPACE, {"metadata": {"name": namespace}})
+            server.load(config_maps(objects, namespaces))
             if throughput:
                 await measure_throughput(server.url, Path(name), objects)
                 return

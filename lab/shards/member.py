@@ -41,6 +41,8 @@ async def main(name: str, url: str, journal: Path) -> None:
             member.share.change = changed  # type: ignore[method-assign]
 
             async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+                if request.name != "a":
+                    return
                 found = await ctx.client.find(dl.kinds.CONFIG_MAP, request.name)
                 if found is None or not request.namespace.startswith("team-"):
                     return
@@ -58,7 +60,7 @@ async def main(name: str, url: str, journal: Path) -> None:
             declared = dl.controller(
                 "v1/ConfigMap", workers=20, writes=[dl.Permission("v1/ConfigMap", verbs=("patch",))], name=PROGRAM
             )(reconcile)
-            options = dl.ManagerOptions(preflight=False, drain_timeout=10.0, shutdown_timeout=15.0)
+            options = dl.ManagerOptions(preflight=False, drain_timeout=40.0, shutdown_timeout=45.0)
             await dl.Manager(client, [declared], shards=member, options=options).run(handle_signals=True)
 
 

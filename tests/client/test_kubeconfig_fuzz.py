@@ -166,7 +166,7 @@ def test_kubeconfig_with_one_replaced_byte_loads_or_raises_config_error(authorit
     good = msgspec.json.encode(full(authority))
     chance = random.Random(7)
     path = tmp_path / "config"
-    for _ in range(300):
+    for _ in range(examples(300)):
         broken = bytearray(good)
         at = chance.choice([chance.randrange(len(broken)), chance.randrange(300)])
         match chance.randrange(3):

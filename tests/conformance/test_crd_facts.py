@@ -7,6 +7,7 @@ from typing import Any
 from deltaloop.api.kubernetes_version import MINOR
 from tests.conformance.crd_facts import CASES, CRDS, ask, read_facts
 from tests.conformance.target import Api, conformance
+from tests.nightly import share
 
 FACTS = read_facts()
 
@@ -17,6 +18,6 @@ async def test_facts(api: Api) -> None:
         answer = await api.post(f"{CRDS}?dryRun=All", crd)
         return answer.status, answer.json
 
-    answers = await ask(send)
+    answers = await ask(send, share(CASES))
     assert {name: answer for name, answer in answers.items() if answer != FACTS[name]} == {}
     assert list(FACTS) == [name for name, _, _ in CASES]

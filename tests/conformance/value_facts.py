@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -472,10 +472,10 @@ def _written(number: str) -> str:
     return f"number {number.replace('e+', 'e')}"
 
 
-async def ask(send: Send, group: str) -> dict[str, Any]:
-    """Ask a server about every case; nothing is stored."""
+async def ask(send: Send, group: str, cases: Iterable[str] = tuple(CASES)) -> dict[str, Any]:
+    """Ask a server about the cases; nothing is stored."""
     kind = f'"apiVersion":"{group}/v1","kind":"Widget","metadata":{{"name":"w"}}'
-    return {name: seen(*await send(f"{{{kind},{fields}}}".encode())) for name, fields in CASES.items()}
+    return {name: seen(*await send(f"{{{kind},{fields}}}".encode())) for name in cases if (fields := CASES[name])}
 
 
 def read_facts() -> dict[str, Any]:

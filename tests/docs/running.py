@@ -26,7 +26,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
+from deltaloop.runtime.program.private_file import write_kubeconfig
 from tests.blocking.serving import serving
 from tests.docs import console
 from tests.docs.snippets import Block
@@ -181,6 +181,7 @@ class Page:
         """Run a block of tests with pytest, in this process: another one would import everything anew."""
         path.write_text(block.text + "\n")
         flags = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(self._folder)]
+        flags += ["-p", "no:unraisableexception"]  # the plugin of the outer run sees them, too, and collects once
         configuration = self._folder / "pytest.ini"
         configuration.write_text("[pytest]\ndeltaloop_async_tests = virtual\n")
         with contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -141,6 +141,7 @@ def test_valid_page_runs(tmp_path: Path) -> None:
     run(GOOD, tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.real_time
 @pytest.mark.parametrize("text", WRONG.values(), ids=WRONG.keys())
 def test_wrong_snippet_is_detected(text: str, tmp_path: Path) -> None:

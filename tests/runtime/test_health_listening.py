@@ -27,7 +27,7 @@ from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.program import health_server
 from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
 from deltaloop.runtime.program.health_server import HealthServer, _is_local
-from deltaloop.runtime.program.pages import BindAddress, HttpPage, Route, only_local
+from deltaloop.runtime.program.pages import BindAddress, HttpPage, LocalRoute, Route
 from tests.having import having
 from tests.runtime.worlds import now
 
@@ -348,7 +348,7 @@ def test_local_request_needs_loopback_peer_and_host(host: str, remote: Any, loca
 
 async def test_local_page_rejects_remote_hosts() -> None:
     page = Asked()
-    async with HealthServer(BindAddress(), {"/local": only_local(page), "/page": Asked()}) as server:
+    async with HealthServer(BindAddress(), {"/local": LocalRoute(page), "/page": Asked()}) as server:
         assert (await exchange(server, "GET /local HTTP/1.0"))[0] == 403  # no name at all
         refused = await exchange(server, "GET /local HTTP/1.0\nHost: evil.example")
         assert refused[::2] == (403, "forbidden: this page is for requests from the same machine\n")

@@ -126,6 +126,7 @@ async def test_program_starts_in_own_namespace_despite_own_webhooks(kind: Any) -
         await client.create(kind, {**OBJECTS[kind], "metadata": {"name": "wrong"}}, namespace=OWN)
 
 
+@pytest.mark.nightly
 @KINDS
 async def test_program_does_not_start_without_namespace_selector(kind: Any) -> None:
     """Seeded: the documents without the namespace selector."""

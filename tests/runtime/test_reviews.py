@@ -14,7 +14,7 @@ from deltaloop.api.status import ForbiddenError
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import PreflightError, RequestTimeoutError
 from deltaloop.runtime.core.access import AccessRule, rules_for
-from deltaloop.runtime.program.preflight import check_access
+from deltaloop.runtime.program.access import check_access
 from deltaloop.runtime.program.token_reviews import review_tokens
 from tests.client.fake_transport import After, FakeTransport, json_answer
 from tests.runtime.worlds import now

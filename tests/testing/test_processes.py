@@ -265,7 +265,7 @@ def failing(ran: list[str]) -> Coroutine[object, object, None]:
 async def test_remains_of_crash_are_closed_silently(
     make: Callable[[list[str]], Coroutine[object, object, None]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    gc.collect()  # what earlier tests left
+    gc.freeze()  # what earlier tests left
     caplog.clear()
     ran: list[str] = []
     process = Process("a")

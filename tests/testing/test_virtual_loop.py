@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from deltaloop.testing import StalledError, VirtualLoop, run_virtual
 from deltaloop.testing.deterministic_loop import virtual_loop
+from tests.nightly import by_day
 
 DAY = 86400.0
 
@@ -251,7 +252,7 @@ def test_cancellation_reaches_main_task() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("python", ["python3.11", "python3.12", "python3.13", "python3.14"])
+@pytest.mark.parametrize("python", by_day([f"python3.{minor}" for minor in range(11, 15)], ["python3.13"]))
 def test_virtual_loop_runs_on_other_python_versions(python: str, tmp_path: Path) -> None:
     """The loop needs nothing but the standard library, so that other interpreters can run it bare."""
     script = tmp_path / "script.py"

@@ -47,7 +47,7 @@ _TAG: Final = re.compile(r"(?P<name>\w+)(?:\((?P<argument>.*?)\))?(?:=(?P<rest>.
 _FEATURE: Final = re.compile(r'kubernetes_feature_enabled\{name="(\w+)",stage="\w*"\} 0')
 _FLAGS: Final = {"required": "required", "optional": "optional", "immutable": "fixed"}
 _NUMBERS: Final = {"minimum": "min", "maximum": "max", "maxItems": "longest", "maxLength": "longest"}
-_FORMATS: Final = {"k8s-long-name": "subdomain", "k8s-short-name": "short_name"}
+_FORMATS: Final = {"k8s-long-name": "subdomain", "k8s-short-name": "label"}
 # What says nothing of a value.
 _OTHER: Final = (
     "deepcopy",

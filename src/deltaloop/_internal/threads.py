@@ -36,6 +36,7 @@ class _Sharing:
         self._interval = 0.0
         self._collects = False
         self._collected_at = 0.0
+        self._frozen = False
 
     def begin(self) -> None:
         with self._lock:
@@ -60,7 +61,9 @@ class _Sharing:
         sys.setswitchinterval(self._interval)
         if not self._collects:
             return
-        if not gc.get_freeze_count():
+        # Objects that a program has frozen stay frozen. The first positive count is kept, because counting takes 50 ms.
+        self._frozen = self._frozen or gc.get_freeze_count() > 0
+        if not self._frozen:
             # All objects move to the oldest generation, because a collection of the new ones would follow at once.
             gc.freeze()
             gc.unfreeze()

@@ -8,9 +8,10 @@ import linecache
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, ParamSpec, TypeAlias, cast, final
 
 import msgspec
 
@@ -28,6 +29,7 @@ _INSTALLED: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages"
 # asyncio's loops run each callback and each step of a task in this function.
 _RUNS_CALLBACKS: Final[CodeType] = asyncio.Handle._run.__code__  # noqa: SLF001 - only compared
 
+P = ParamSpec("P")
 _ErrorKind: TypeAlias = tuple[type[BaseException], CodeType | None, int]
 
 
@@ -77,6 +79,23 @@ class ErrorSummaries:
         if len(self._due_at) > _KINDS_KEPT:
             del self._due_at[next(iter(self._due_at))]
         return due
+
+
+@final
+class GuardedCalls:
+    """Calls of a user's hooks. Their exceptions are only logged, and never fail the code that calls them."""
+
+    def __init__(self, logger: logging.Logger, message: str, **extra: object) -> None:
+        self._errors = ErrorSummaries()
+        self._logger = logger
+        self._message = message
+        self._extra = extra
+
+    def __call__(self, hook: Callable[P, object], /, *arguments: P.args, **keywords: P.kwargs) -> None:
+        try:
+            hook(*arguments, **keywords)
+        except Exception as error:  # noqa: BLE001 - see the class
+            self._errors.log(self._logger, logging.ERROR, self._message, error, now=time.monotonic(), extra=self._extra)
 
 
 def error_text(error: BaseException) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import is_mapping, items, mapping
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
 
@@ -29,16 +30,14 @@ _STATUS: Final = Path("status")
 
 def conditions_of(obj: Resource) -> list[Condition]:
     """Return the entries of ``status.conditions`` that are objects, or raise MalformedObjectError."""
-    found = _mapping(_STATUS.get(obj)).get("conditions")
-    entries = cast("list[object]", found) if isinstance(found, list) else []
-    return [cast("Condition", entry) for entry in entries if isinstance(entry, dict)]
+    return [entry for entry in items(mapping(_STATUS.get(obj)).get("conditions")) if is_mapping(entry)]
 
 
 def is_outdated(obj: Resource, condition: Condition) -> bool:
     """Return whether a condition describes an older generation, given by it or the status."""
     observed = condition.get("observedGeneration")
     if observed is None:
-        observed = _mapping(_STATUS.get(obj)).get("observedGeneration")
+        observed = mapping(_STATUS.get(obj)).get("observedGeneration")
     return isinstance(observed, int) and observed < obj.generation
 
 
@@ -74,7 +73,3 @@ def check_condition(type_name: str, status: str, *, reason: str, message: str) -
             f"must have at most {LONGEST_MESSAGE} characters, got {len(message)}.",
             argument=f"message of condition {type_name}",
         )
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}

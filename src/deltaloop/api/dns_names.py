@@ -11,24 +11,24 @@ from typing import Final
 
 _LONGEST_LABEL: Final = 63
 _LONGEST_SUBDOMAIN: Final = 253
-_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_NUMBERED_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL: Final = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NUMBERED_LABEL: Final = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _KEY: Final = re.compile("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_QUALIFIED: Final = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_QUALIFIED: Final = re.compile("[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_RULE: Final = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
     "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    f"'{_LABEL}')"
+    f"'{_LABEL.pattern}')"
 )
 _SUBDOMAIN_RULE: Final = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
 )
 _NUMBERED_LABEL_RULE: Final = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
     "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    f"'{_NUMBERED_LABEL}')"
+    f"'{_NUMBERED_LABEL.pattern}')"
 )
 _KEY_RULE: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
@@ -44,26 +44,26 @@ _VALUE_RULE: Final = (
 def label_problems(name: str) -> list[str]:
     """Return the faults of a name as a DNS label that starts with a letter."""
     problems = [] if len(name) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} characters"]
-    return problems if re.fullmatch(_LABEL, name) else [*problems, _LABEL_RULE]
+    return problems if _LABEL.fullmatch(name) else [*problems, _LABEL_RULE]
 
 
-def subdomain_problems(name: str) -> list[str]:
-    problems = [] if len(name) <= _LONGEST_SUBDOMAIN else [f"must be no more than {_LONGEST_SUBDOMAIN} characters"]
-    return problems if re.fullmatch(_SUBDOMAIN, name) else [*problems, _SUBDOMAIN_RULE]
+def subdomain_problems(name: str, unit: str = "characters") -> list[str]:
+    problems = [] if len(name) <= _LONGEST_SUBDOMAIN else [f"must be no more than {_LONGEST_SUBDOMAIN} {unit}"]
+    return problems if _SUBDOMAIN.fullmatch(name) else [*problems, _SUBDOMAIN_RULE]
 
 
 def is_qualified_name(name: str) -> bool:
     """Return whether a name has at most 63 characters, after an optional DNS subdomain and a slash."""
     prefix, slash, last = name.rpartition("/")
-    return (not slash or not subdomain_problems(prefix)) and re.fullmatch(_QUALIFIED, last) is not None
+    return (not slash or not subdomain_problems(prefix)) and _QUALIFIED.fullmatch(last) is not None
 
 
-def numbered_label_problems(name: str) -> list[str]:
+def numbered_label_problems(name: str, unit: str = "characters") -> list[str]:
     """Return the faults of a name as a DNS label that can start with a digit."""
-    problems = [] if len(name) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} characters"]
-    if re.fullmatch(_NUMBERED_LABEL, name):
+    problems = [] if len(name) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} {unit}"]
+    if _NUMBERED_LABEL.fullmatch(name):
         return problems
-    return [*problems, "must not contain dots" if re.fullmatch(_SUBDOMAIN, name) else _NUMBERED_LABEL_RULE]
+    return [*problems, "must not contain dots" if _SUBDOMAIN.fullmatch(name) else _NUMBERED_LABEL_RULE]
 
 
 def label_key_problems(key: str) -> list[str]:
@@ -78,12 +78,7 @@ def label_key_problems(key: str) -> list[str]:
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
     elif slash:
-        problems += (
-            f"prefix part {problem.replace('characters', 'bytes', 1)}"
-            if problem.startswith("must be")
-            else f"prefix part {problem}"
-            for problem in subdomain_problems(prefix)
-        )
+        problems += (f"prefix part {problem}" for problem in subdomain_problems(prefix, "bytes"))
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > _LONGEST_LABEL:

@@ -35,3 +35,8 @@ def is_same_json(value: object, other: object) -> bool | None:
         if same is None:
             told = None
     return told
+
+
+def same_json(one: object, other: object) -> bool:
+    """Return whether two values are certainly the same JSON."""
+    return one is other or (type(one) is type(other) and is_same_json(one, other) is True)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final, TypeAlias, cast, final
+from typing import Final, TypeAlias, final
 
 from deltaloop.api.conditions import Condition, conditions_of, is_outdated, is_reason
-from deltaloop.api.object_forms import as_resource
+from deltaloop.api.json_values import is_mapping, items, mapping
 from deltaloop.api.path import Path
-from deltaloop.api.references import reference_to
+from deltaloop.api.references import as_resource, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.times import WallTime, parse_time
 
@@ -130,8 +130,8 @@ class _Seen:
     def __init__(self, obj: Resource, now: WallTime | None) -> None:
         self.obj = obj
         self.now = now
-        self.spec: _Map = _mapping(_SPEC.get(obj))
-        self.status: _Map = _mapping(_STATUS.get(obj))
+        self.spec: _Map = mapping(_SPEC.get(obj))
+        self.status: _Map = mapping(_STATUS.get(obj))
         self.ready: Condition | None = None
         self.conditions: list[Condition] = []
         for each in conditions_of(obj):
@@ -222,7 +222,7 @@ def _replica_set(seen: _Seen) -> ObjectStatus:
 
 
 def _stateful_set(seen: _Seen) -> ObjectStatus:
-    strategy = _mapping(seen.spec.get("updateStrategy"))
+    strategy = mapping(seen.spec.get("updateStrategy"))
     if strategy.get("type") == "OnDelete":
         return _current("it is updated by deleting its Pods by hand")
     wanted = seen.replicas()
@@ -230,7 +230,7 @@ def _stateful_set(seen: _Seen) -> ObjectStatus:
     behind = _less(seen, wanted, *fields) or _extra(seen, wanted)
     if behind is not None:
         return behind
-    partition = _number(_mapping(strategy.get("rollingUpdate")).get("partition"), -1)
+    partition = _number(mapping(strategy.get("rollingUpdate")).get("partition"), -1)
     if partition >= 0:
         updating = max(0, wanted - partition)
         behind = _less(seen, updating, ("PartitionRollout", "updatedReplicas"))
@@ -282,7 +282,7 @@ def _running_pod(seen: _Seen) -> ObjectStatus:
     crashing = [
         _text(container.get("name"))
         for container in _mappings(seen.status.get("containerStatuses"))
-        if _mapping(_mapping(container.get("state")).get("waiting")).get("reason") == "CrashLoopBackOff"
+        if mapping(mapping(container.get("state")).get("waiting")).get("reason") == "CrashLoopBackOff"
     ]
     if crashing:
         return ObjectStatus(
@@ -396,13 +396,8 @@ def _reason(condition: Condition) -> str:
     return _text(condition.get("reason"))
 
 
-def _mapping(value: object) -> _Map:
-    return cast("_Map", value) if isinstance(value, dict) else {}
-
-
 def _mappings(value: object) -> list[_Map]:
-    found = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("_Map", item) for item in found if isinstance(item, dict)]
+    return [item for item in items(value) if is_mapping(item)]
 
 
 def _text(value: object) -> str:

@@ -5,6 +5,7 @@ Source: apimachinery pkg/sharding (hash.go, selector.go).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, final
@@ -53,7 +54,7 @@ class ShardSelector:
         ranges: Pairs of an inclusive lower bound and an exclusive upper bound, from 0 to 2**64.
     """
 
-    __slots__ = ("field", "ranges")
+    __slots__ = ("_bounds", "field", "ranges")
 
     def __init__(self, field: ShardField, ranges: Sequence[tuple[int, int]]) -> None:
         """Check the bounds.
@@ -74,6 +75,13 @@ class ShardSelector:
                 )
         self.field: ShardField = field
         self.ranges: tuple[tuple[int, int], ...] = tuple(ranges)
+        bounds: list[int] = []
+        for start, end in sorted(self.ranges):
+            if bounds and start <= bounds[-1]:
+                bounds[-1] = max(bounds[-1], end)
+            else:
+                bounds += start, end
+        self._bounds = bounds
 
     def matches(self, obj: Resource) -> bool:
         """Return whether the hash of the object's field is in a range."""
@@ -81,7 +89,7 @@ class ShardSelector:
             number = _namespace_hash(obj.namespace)
         else:
             number = shard_hash(obj.uid if self.field == "uid" else obj.key)
-        return any(start <= number < end for start, end in self.ranges)
+        return bisect_right(self._bounds, number) % 2 == 1
 
     def without(self, other: ShardSelector) -> ShardSelector | None:
         """Return the parts outside of another selector of the same field, or None without such parts."""

@@ -95,6 +95,8 @@ class _Kind(msgspec.Struct):
 
 _CAUSE_TOO_LARGE: Final = "ResourceVersionTooLarge"
 _INT32: Final = 2**31 - 1  # maximum of retryAfterSeconds, as in client-go
+_BY_REASON: Final[dict[str, type[ApiError]]] = {}
+_BY_CODE: Final[dict[int, type[ApiError]]] = {}
 
 
 class ApiError(DeltaloopError):
@@ -108,6 +110,13 @@ class ApiError(DeltaloopError):
     reason: ClassVar[str] = ""
     code: ClassVar[int] = 0
 
+    def __init_subclass__(cls, *, reason: str = "", code: int = 0) -> None:
+        super().__init_subclass__()
+        if reason:
+            cls.reason, cls.code = reason, code
+            _BY_REASON[reason] = cls
+            _BY_CODE.setdefault(code, cls)  # the first class of a code is the most general
+
     def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
         """Create the error. Its text is the redacted message of the Status, as one line."""
         text = status.message or f"the server returned {status.code} {status.reason}".rstrip()
@@ -119,163 +128,90 @@ class ApiError(DeltaloopError):
         self.retry_after = retry_after
 
 
-class BadRequestError(ApiError):
+class BadRequestError(ApiError, reason="BadRequest", code=400):
     """400: The request is invalid, and repeating it does not help."""
 
-    reason = "BadRequest"
-    code = 400
 
-
-class UnauthorizedError(ApiError):
+class UnauthorizedError(ApiError, reason="Unauthorized", code=401):
     """401: The credentials are missing, wrong or expired."""
 
-    reason = "Unauthorized"
-    code = 401
 
-
-class ForbiddenError(ApiError):
+class ForbiddenError(ApiError, reason="Forbidden", code=403):
     """403: The user lacks a permission, or the namespace is being deleted."""
 
-    reason = "Forbidden"
-    code = 403
 
-
-class NotFoundError(ApiError):
+class NotFoundError(ApiError, reason="NotFound", code=404):
     """404: The object, namespace or resource does not exist."""
 
-    reason = "NotFound"
-    code = 404
 
-
-class MethodNotAllowedError(ApiError):
+class MethodNotAllowedError(ApiError, reason="MethodNotAllowed", code=405):
     """405: The resource does not support the verb."""
 
-    reason = "MethodNotAllowed"
-    code = 405
 
-
-class NotAcceptableError(ApiError):
+class NotAcceptableError(ApiError, reason="NotAcceptable", code=406):
     """406: The server does not support the requested format."""
 
-    reason = "NotAcceptable"
-    code = 406
 
-
-class ConflictError(ApiError):
+class ConflictError(ApiError, reason="Conflict", code=409):
     """409: The object changed since it was read, or a precondition failed.
 
     Read it again and repeat the request.
     """
 
-    reason = "Conflict"
-    code = 409
 
-
-class AlreadyExistsError(ConflictError):
+class AlreadyExistsError(ConflictError, reason="AlreadyExists", code=409):
     """409: An object with this name exists."""
 
-    reason = "AlreadyExists"
-    code = 409
 
-
-class GoneError(ApiError):
+class GoneError(ApiError, reason="Gone", code=410):
     """410: The requested data is no longer available."""
 
-    reason = "Gone"
-    code = 410
 
-
-class ExpiredError(GoneError):
+class ExpiredError(GoneError, reason="Expired", code=410):
     """410 Expired: The resource version or continue token is too old.
 
     List again.
     """
 
-    reason = "Expired"
-    code = 410
 
-
-class RequestEntityTooLargeError(ApiError):
+class RequestEntityTooLargeError(ApiError, reason="RequestEntityTooLarge", code=413):
     """413: The request body is larger than the server accepts."""
 
-    reason = "RequestEntityTooLarge"
-    code = 413
 
-
-class UnsupportedMediaTypeError(ApiError):
+class UnsupportedMediaTypeError(ApiError, reason="UnsupportedMediaType", code=415):
     """415: The server does not support the format, such as a strategic merge patch of a custom resource."""
 
-    reason = "UnsupportedMediaType"
-    code = 415
 
-
-class InvalidError(ApiError):
+class InvalidError(ApiError, reason="Invalid", code=422):
     """422: The object failed validation.
 
     ``status.details.causes`` contains the fields.
     """
 
-    reason = "Invalid"
-    code = 422
 
-
-class TooManyRequestsError(ApiError):
+class TooManyRequestsError(ApiError, reason="TooManyRequests", code=429):
     """429: The server is busy.
 
     Wait for ``retry_after`` seconds.
     """
 
-    reason = "TooManyRequests"
-    code = 429
 
-
-class InternalServerError(ApiError):
+class InternalServerError(ApiError, reason="InternalError", code=500):
     """500: The server failed.
 
     A later attempt may succeed.
     """
 
-    reason = "InternalError"
-    code = 500
 
-
-class ServiceUnavailableError(ApiError):
+class ServiceUnavailableError(ApiError, reason="ServiceUnavailable", code=503):
     """503: The server is temporarily unavailable."""
 
-    reason = "ServiceUnavailable"
-    code = 503
 
-
-class ServerTimeoutError(ApiError):
+class ServerTimeoutError(ApiError, reason="Timeout", code=504):
     """504: The server timed out, for example while it waited for a future resource version."""
 
-    reason = "Timeout"
-    code = 504
 
-
-_CLASSES: Final[tuple[type[ApiError], ...]] = (
-    BadRequestError,
-    UnauthorizedError,
-    ForbiddenError,
-    NotFoundError,
-    MethodNotAllowedError,
-    NotAcceptableError,
-    ConflictError,
-    AlreadyExistsError,
-    GoneError,
-    ExpiredError,
-    RequestEntityTooLargeError,
-    UnsupportedMediaTypeError,
-    InvalidError,
-    TooManyRequestsError,
-    InternalServerError,
-    ServiceUnavailableError,
-    ServerTimeoutError,
-)
-_BY_REASON: Final[dict[str, type[ApiError]]] = {cls.reason: cls for cls in _CLASSES}
 _BY_REASON["ServerTimeout"] = ServerTimeoutError
-# If classes share a code, the first class is the most general, and must win if only the code is known.
-_BY_CODE: Final[dict[int, type[ApiError]]] = {cls.code: cls for cls in reversed(_CLASSES)}
 
 
 def decode_status(body: bytes) -> Status | None:

@@ -47,11 +47,11 @@ async def collect_garbage(state: ServerState, signal: ChangeSignal, *, moments: 
     """Delete objects whose owners are gone, and complete foreground and orphaning deletes."""
     from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
 
-    collector = GarbageCollector(state)
+    collector = GarbageCollector(state, moments)
     with signal.subscribe() as changed:
         while not signal.closed:
             changed.clear()
-            collected = collector.run(moments=moments, most=MOST)
+            collected = collector.run(most=MOST)
             for place, reason in collected.refused:
                 # For example, an object may violate a rule that was added later. Its next change triggers another
                 # attempt.

@@ -26,9 +26,10 @@ from aiohttp import web
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.body import read_body, read_fields
 from deltaloop.apiserver.core import status_errors
+from deltaloop.apiserver.core.access.rbac import forbidden
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, FaultBook, Strike
 from deltaloop.apiserver.core.storage.store import CompactedError, RevisionStore
-from deltaloop.apiserver.core.user import User
+from deltaloop.apiserver.core.user import Attributes, User
 from deltaloop.apiserver.core.wire.request_info import MASTERS, RequestInfo
 from deltaloop.apiserver.exchange import Exchange
 
@@ -159,7 +160,8 @@ class Faults:
         Raises ApiError: 403 without permission, and 400 for an invalid request.
         """
         if MASTERS not in exchange.user.groups:
-            raise status_errors.forbidden_path(exchange.info.path, user=exchange.user.name, verb=exchange.info.verb)
+            wanted = Attributes(user=exchange.user, verb=exchange.info.verb, path=exchange.info.path)
+            raise forbidden(wanted)
         request = exchange.request
         fields: dict[str, object] = {}
         if request.method == "POST":

@@ -130,6 +130,6 @@ class StoredObjects:
                 yield obj.key, "; ".join(map(str, found))
 
     def _version_of(self, resource: str, obj: Resource) -> ServedResource:
-        versions = self._state.registry.sharing(resource)
-        own = stored_version(obj)
-        return next((each for each in versions if each.type.api_version == own), versions[0])
+        served = self._state.version_of(resource, obj)
+        assert served is not None
+        return served

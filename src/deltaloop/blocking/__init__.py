@@ -7,7 +7,7 @@
 
 from deltaloop.blocking.background_loop import BackgroundLoop as BackgroundLoop
 from deltaloop.blocking.client import Client as Client
-from deltaloop.blocking.connect import connect as connect
+from deltaloop.blocking.client import connect as connect
 from deltaloop.blocking.factory import Informer as Informer
 from deltaloop.blocking.factory import InformerFactory as InformerFactory
 from deltaloop.blocking.factory import Registration as Registration

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, TypeVar, final
 
 from deltaloop.blocking.errors import BackgroundLoopError
@@ -281,9 +280,7 @@ class BackgroundLoop:
         self.start()
         return self
 
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

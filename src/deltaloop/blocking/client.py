@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, contextmanager
 from functools import update_wrapper
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar, final
 
+import deltaloop.client
 from deltaloop.blocking.background_loop import BackgroundLoop
 from deltaloop.blocking.scope import Scope
 from deltaloop.client import Client as AsyncClient
-from deltaloop.client import ClientConfig
+from deltaloop.client import ClientConfig, ClientOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _END: Final[Any] = object()
+_DEFAULTS: Final = ClientOptions()
+
+
+def connect(
+    *,
+    kubeconfig: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    context: str | None = None,
+    namespace: str | None = None,
+    options: ClientOptions = _DEFAULTS,
+    loop: BackgroundLoop | None = None,
+) -> Client:
+    """Create a client for the cluster that kubectl would use, without starting a thread or sending a request.
+
+    Use it as ``with connect() as client:``.
+
+    Args:
+        kubeconfig: Path or content of a kubeconfig. The default is ``KUBECONFIG``, ``~/.kube/config`` or the pod's
+            service account.
+        context: Name of the context. The default is the current context.
+        namespace: Default namespace. The default is the namespace of the context.
+        options: Client options, such as rate limit, field manager, warnings and metrics.
+        loop: Loop for the client. By default, the client creates a loop and stops it when it is closed.
+
+    Raises:
+        ConfigError: If the configuration is missing or invalid. The message contains the location and a fix.
+    """
+    made = deltaloop.client.connect(kubeconfig=kubeconfig, context=context, namespace=namespace, options=options)
+    return Client(made, loop=loop)
 
 
 class OnLoop(Protocol):

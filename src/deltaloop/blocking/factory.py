@@ -14,7 +14,6 @@ import builtins
 import threading
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
-from types import TracebackType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, Unpack, cast, final, overload
 
 from deltaloop import cache
@@ -593,10 +592,8 @@ class _Running:
     async def __aenter__(self) -> None:
         await self._factory.__aenter__()
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         try:
-            await self._factory.__aexit__(exc_type, exc, traceback)
+            await self._factory.__aexit__(*exc_info)
         finally:
             self._end_handlers()  # the loop may end before this factory is closed, and cannot wait for threads

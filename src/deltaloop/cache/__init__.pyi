@@ -39,8 +39,8 @@ from deltaloop.cache.informer import InformerOptions as InformerOptions
 from deltaloop.cache.informer import new_indexer_informer as new_indexer_informer
 from deltaloop.cache.informer import new_informer as new_informer
 from deltaloop.cache.informer_options import Compression as Compression
-from deltaloop.cache.informer_selection import InformerSelection as InformerSelection
-from deltaloop.cache.informer_selection import ObjectSelection as ObjectSelection
+from deltaloop.cache.informer_options import InformerSelection as InformerSelection
+from deltaloop.cache.informer_options import ObjectSelection as ObjectSelection
 from deltaloop.cache.listener import Registration as Registration
 from deltaloop.cache.lister import Lister as Lister
 from deltaloop.cache.lister import NamespaceLister as NamespaceLister

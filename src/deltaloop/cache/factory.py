@@ -10,7 +10,6 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, Unpack, final, overload
 
 import msgspec
@@ -28,7 +27,7 @@ from deltaloop.cache.informer_options import Compression
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
 
 if TYPE_CHECKING:
-    from deltaloop.cache.informer_selection import InformerSelection, ObjectSelection
+    from deltaloop.cache.informer_options import InformerSelection, ObjectSelection
     from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 
 T = TypeVar("T")
@@ -387,9 +386,7 @@ class InformerFactory:
         self._entered = True
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.shutdown()
 
     async def _run(self, informer: Informer[Any]) -> None:

@@ -63,14 +63,34 @@ def takes_resources(handler: object) -> bool:
     return getattr(handler, "takes_resources", False) is True
 
 
+class _Functions(Generic[T]):
+    __slots__ = ("_on_add", "_on_delete", "_on_update")
+
+    _on_add: Callable[..., object] | None
+    _on_update: Callable[[T, T], object] | None
+    _on_delete: Callable[..., object] | None
+
+    def on_update(self, old: T, new: T) -> object:
+        """Call ``on_update``."""
+        return self._on_update(old, new) if self._on_update is not None else None
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {handler_name(self)}>"
+
+    @property
+    def functions(self) -> tuple[Callable[..., object], ...]:
+        """Functions of the handler."""
+        return tuple(function for function in (self._on_add, self._on_update, self._on_delete) if function is not None)
+
+
 @final
-class HandlerFuncs(Generic[T]):
+class HandlerFuncs(_Functions[T]):
     """Handler that consists of plain or async functions.
 
     All are optional.
     """
 
-    __slots__ = ("_on_add", "_on_delete", "_on_update")
+    __slots__ = ()
 
     def __init__(
         self,
@@ -95,32 +115,20 @@ class HandlerFuncs(Generic[T]):
         del is_in_initial_list
         return self._on_add(obj) if self._on_add is not None else None
 
-    def on_update(self, old: T, new: T) -> object:
-        """Call ``on_update``."""
-        return self._on_update(old, new) if self._on_update is not None else None
-
     def on_delete(self, obj: T, *, final_state_known: bool) -> object:
         """Call ``on_delete``."""
         del final_state_known
         return self._on_delete(obj) if self._on_delete is not None else None
 
-    def __repr__(self) -> str:
-        return f"<HandlerFuncs {handler_name(self)}>"
-
-    @property
-    def functions(self) -> tuple[Callable[..., object], ...]:
-        """Functions of the handler."""
-        return tuple(function for function in (self._on_add, self._on_update, self._on_delete) if function is not None)
-
 
 @final
-class DetailedHandlerFuncs(Generic[T]):
+class DetailedHandlerFuncs(_Functions[T]):
     """Handler like ``HandlerFuncs`` whose functions receive more details.
 
     Source: client-go tools/cache/controller.go, ``ResourceEventHandlerDetailedFuncs``.
     """
 
-    __slots__ = ("_on_add", "_on_delete", "_on_update")
+    __slots__ = ()
 
     def __init__(
         self,
@@ -145,21 +153,9 @@ class DetailedHandlerFuncs(Generic[T]):
         """Call ``on_add``."""
         return self._on_add(obj, is_in_initial_list) if self._on_add is not None else None
 
-    def on_update(self, old: T, new: T) -> object:
-        """Call ``on_update``."""
-        return self._on_update(old, new) if self._on_update is not None else None
-
     def on_delete(self, obj: T, *, final_state_known: bool) -> object:
         """Call ``on_delete``."""
         return self._on_delete(obj, final_state_known) if self._on_delete is not None else None
-
-    def __repr__(self) -> str:
-        return f"<DetailedHandlerFuncs {handler_name(self)}>"
-
-    @property
-    def functions(self) -> tuple[Callable[..., object], ...]:
-        """Functions of the handler."""
-        return tuple(function for function in (self._on_add, self._on_update, self._on_delete) if function is not None)
 
 
 @final

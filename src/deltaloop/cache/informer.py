@@ -19,8 +19,13 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.deltas import Deltas, DeltaType, WholeList, is_keyed, is_whole_list
 from deltaloop.cache.core.freshness import Freshness, is_reached
-from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas, process_keyed
-from deltaloop.cache.core.process_list import ListProcessing
+from deltaloop.cache.core.process_deltas import (
+    ListProcessing,
+    Notification,
+    UpdateNotification,
+    process_deltas,
+    process_keyed,
+)
 from deltaloop.cache.core.real_fifo import BATCH_SIZE
 from deltaloop.cache.core.reflector.reactions import Reaction, Recovery, is_refusal
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
@@ -50,6 +55,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _logger: Final = logging.getLogger("deltaloop.cache")
+_DELETED_AT_ONCE: Final = 1000
 
 
 @final
@@ -268,8 +274,10 @@ class Informer(Generic[T_co]):
                 raise InformerStoppedError(f"the informer of {self.name} has stopped, so it cannot change its shard")
             await self._queue.wait_for_progress()
         lost = [obj for obj in self.indexer.list() if not shard.matches(obj)]
-        if lost:
-            self._queue.write_all([(DeltaType.DELETED, obj, "") for obj in lost])
+        for start in range(0, len(lost), _DELETED_AT_ONCE):
+            some = lost[start : start + _DELETED_AT_ONCE]
+            self._queue.write_all([(DeltaType.DELETED, obj, "") for obj in some])
+            await asyncio.sleep(0)
         while not self._queue.is_idle and not self._queue.closed:
             await self._queue.wait_for_progress()
 

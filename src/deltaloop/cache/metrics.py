@@ -6,13 +6,12 @@ Source: client-go tools/cache/reflector_metrics.go (which nothing calls any more
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol, final
+from typing import Final, Protocol, final
 
 import msgspec
 
-from deltaloop._internal.tracebacks import ErrorSummaries
+from deltaloop._internal.tracebacks import GuardedCalls
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 
@@ -103,10 +102,10 @@ class CacheMetrics(Protocol):
 class GuardedCacheMetrics:
     """Wrapper of optional hooks that logs their exceptions."""
 
-    __slots__ = ("_errors", "_metrics", "_resource", "counts")
+    __slots__ = ("_metrics", "_resource", "_tell", "counts")
 
     def __init__(self, metrics: CacheMetrics | None, resource: str) -> None:
-        self._errors = ErrorSummaries()
+        self._tell = GuardedCalls(_logger, "metrics hook of the cache raised an exception", resource=resource)
         self._metrics = metrics
         self._resource = resource
         # The caller checks this first if computing the values is expensive.
@@ -114,39 +113,34 @@ class GuardedCacheMetrics:
 
     def started(self, levels: Callable[[], CacheLevels]) -> None:
         if self._metrics is not None:
-            self._tell(self._metrics.started, levels=levels)
+            self._tell(self._metrics.started, self._resource, levels=levels)
 
     def stopped(self, levels: Callable[[], CacheLevels]) -> None:
         if self._metrics is not None:
-            self._tell(self._metrics.stopped, levels=levels)
+            self._tell(self._metrics.stopped, self._resource, levels=levels)
 
     def listed(self, *, seconds: float, items: int, streamed: bool) -> None:
         if self._metrics is not None:
-            self._tell(self._metrics.listed, seconds=seconds, items=items, streamed=streamed)
+            self._tell(self._metrics.listed, self._resource, seconds=seconds, items=items, streamed=streamed)
 
     def watch_opened(self) -> None:
         if self._metrics is not None:
-            self._tell(self._metrics.watch_opened)
+            self._tell(self._metrics.watch_opened, self._resource)
 
     def watch_ended(self, *, seconds: float, events: int) -> None:
         if self._metrics is not None:
-            self._tell(self._metrics.watch_ended, seconds=seconds, events=events)
+            self._tell(self._metrics.watch_ended, self._resource, seconds=seconds, events=events)
 
     def event(self, *, event_type: str, size: int) -> None:
         if self._metrics is not None:
-            self._tell(self._metrics.event, event_type=event_type, size=size)
+            self._tell(self._metrics.event, self._resource, event_type=event_type, size=size)
 
     def failed(self, *, operation: str, error: str) -> None:
         if self._metrics is not None:
-            self._tell(self._metrics.failed, operation=operation, error=error)
+            self._tell(self._metrics.failed, self._resource, operation=operation, error=error)
 
     def handled(self, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
         if self._metrics is not None:
-            self._tell(self._metrics.handled, handler=handler, seconds=seconds, waiting=waiting, failed=failed)
-
-    def _tell(self, hook: Callable[..., None], **values: Any) -> None:
-        try:
-            hook(self._resource, **values)
-        except Exception as error:  # noqa: BLE001 - failing metrics must not fail the measured code
-            message, extra = "metrics hook of the cache raised an exception", {"resource": self._resource}
-            self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
+            self._tell(
+                self._metrics.handled, self._resource, handler=handler, seconds=seconds, waiting=waiting, failed=failed
+            )

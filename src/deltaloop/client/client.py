@@ -15,7 +15,6 @@ The server may execute a write that you cancel.
 from __future__ import annotations
 
 import copy
-from types import TracebackType
 from typing import Final, Self, final
 from urllib.parse import urlsplit
 
@@ -162,9 +161,7 @@ class Client(Verbs):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Final, Protocol, Self, final
 
 from deltaloop._internal.fork_safety import fork_safe
@@ -320,9 +319,7 @@ class EventRecorder:
         self._sender = loop.create_task(self._send_all(), name=f"events of {self.component}")
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         assert self._sender is not None
         with self._lock:
             self._closed = True

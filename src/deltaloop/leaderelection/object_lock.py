@@ -21,12 +21,12 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotFoundError
 from deltaloop.client.client import Client
 from deltaloop.client.transport.protocol import Pool
-from deltaloop.leaderelection.core.annotation import new_object, object_with_record, record_from_annotations
 from deltaloop.leaderelection.core.record import (
     LeaderElectionRecord,
     LockState,
     lease_with_record,
-    new_lease,
+    object_with_record,
+    record_from_annotations,
     record_from_lease,
 )
 from deltaloop.leaderelection.lock import LeaseClient, LockEventRecorder
@@ -106,7 +106,9 @@ class ObjectLock(ABC):
         Raises:
             AlreadyExistsError: If the object exists. Other errors are those of ``get``.
         """
-        fields = self._new(record, self._labels)
+        metadata = {"namespace": self.namespace, "name": self.name}
+        empty = {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": metadata}
+        fields = self._with_record(empty, record, labels=self._labels)
         return self._keep(await self._objects.create(self.kind, fields, namespace=self.namespace, timeout=timeout))
 
     async def update(self, record: LeaderElectionRecord, version: str, *, timeout: float) -> LockState:
@@ -120,7 +122,7 @@ class ObjectLock(ABC):
             raise RuntimeError(
                 f"unknown version {version!r} of {self.kind.kind} {self.describe()}: call get or create first"
             )
-        changed = self._changed(self._known.to_dict(), record, self._labels)
+        changed = self._with_record(self._known.to_dict(), record, labels=self._labels)
         return self._keep(await self._objects.update(self.kind, changed, timeout=timeout))
 
     def record_event(self, message: str) -> None:
@@ -152,12 +154,10 @@ class ObjectLock(ABC):
     @abstractmethod
     def _record(self, found: Resource) -> tuple[LeaderElectionRecord, tuple[str, ...]]: ...
 
+    @staticmethod
     @abstractmethod
-    def _new(self, record: LeaderElectionRecord, labels: Mapping[str, str]) -> dict[str, Any]: ...
-
-    @abstractmethod
-    def _changed(
-        self, fields: Mapping[str, Any], record: LeaderElectionRecord, labels: Mapping[str, str]
+    def _with_record(
+        fields: Mapping[str, Any], record: LeaderElectionRecord, /, *, labels: Mapping[str, str] | None = None
     ) -> dict[str, Any]: ...
 
     def _keep(self, found: Resource) -> LockState:
@@ -197,30 +197,17 @@ class LeaseLock(ObjectLock):
     """Lock in a ``coordination.k8s.io/v1`` Lease, the recommended kind."""
 
     kind: ClassVar[ResourceType[Resource]] = LEASE
+    _with_record = staticmethod(lease_with_record)
 
     def _record(self, found: Resource) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
         return record_from_lease(found.view())
 
-    def _new(self, record: LeaderElectionRecord, labels: Mapping[str, str]) -> dict[str, Any]:
-        return new_lease(record, namespace=self.namespace, name=self.name, labels=labels)
-
-    def _changed(
-        self, fields: Mapping[str, Any], record: LeaderElectionRecord, labels: Mapping[str, str]
-    ) -> dict[str, Any]:
-        return lease_with_record(fields, record, labels=labels)
-
 
 class _AnnotationLock(ObjectLock):
+    _with_record = staticmethod(object_with_record)
+
     def _record(self, found: Resource) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
         return record_from_annotations(found.annotations)
-
-    def _new(self, record: LeaderElectionRecord, labels: Mapping[str, str]) -> dict[str, Any]:
-        return new_object(self.kind, record, namespace=self.namespace, name=self.name, labels=labels)
-
-    def _changed(
-        self, fields: Mapping[str, Any], record: LeaderElectionRecord, labels: Mapping[str, str]
-    ) -> dict[str, Any]:
-        return object_with_record(fields, record, labels=labels)
 
 
 @final

@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, TypeVarTuple, final
 
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
 from deltaloop.leaderelection.core.election import BecameLeader, LossReason, ReleaseOutcome
 from deltaloop.leaderelection.lock import Lock
+
+Ts = TypeVarTuple("Ts")
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 
@@ -40,9 +42,8 @@ class Reports:
 
     def started_leading(self) -> None:
         if self._metrics is not None:
-            metrics = self._metrics
-            self._call("leader_on", lambda: metrics.leader_on(self.name))
-        self._call("record_event", lambda: self.record_event("became leader"))
+            self._call("leader_on", self._metrics.leader_on, self.name)
+        self._call("record_event", self.record_event, "became leader")
         if self._config.on_started_leading is not None:
             self._call("on_started_leading", self._config.on_started_leading)
 
@@ -55,7 +56,7 @@ class Reports:
         """Report the end of the body, before the lock is released."""
         if not was_lost:
             self._leader_off()
-        self._call("record_event", lambda: self.record_event("stopped leading"))
+        self._call("record_event", self.record_event, "stopped leading")
         if self._config.on_stopped_leading is not None:
             self._call("on_stopped_leading", self._config.on_stopped_leading)
 
@@ -71,24 +72,21 @@ class Reports:
 
     def new_leader(self, identity: str) -> None:
         _log.info("new leader", extra=self._names(leader=identity))
-        callback = self._config.on_new_leader
-        if callback is not None:
-            self._call("on_new_leader", lambda: callback(identity))
+        if self._config.on_new_leader is not None:
+            self._call("on_new_leader", self._config.on_new_leader, identity)
 
     def slow_path(self) -> None:
         """Report that the first attempt of a renewal failed, so the leader reads the lock."""
         if self._metrics is not None:
-            metrics = self._metrics
-            self._call("slow_path_exercised", lambda: metrics.slow_path_exercised(self.name))
+            self._call("slow_path_exercised", self._metrics.slow_path_exercised, self.name)
 
     def _leader_off(self) -> None:
         if self._metrics is not None:
-            metrics = self._metrics
-            self._call("leader_off", lambda: metrics.leader_off(self.name))
+            self._call("leader_off", self._metrics.leader_off, self.name)
 
-    def _call(self, name: str, callback: Callable[[], object]) -> None:
+    def _call(self, name: str, callback: Callable[[*Ts], object], *arguments: *Ts) -> None:
         try:
-            callback()
+            callback(*arguments)
         except Exception as error:  # noqa: BLE001 - an error of a hook must not cost the lease
             message, extra = "leader election callback raised an exception", self._names(callback=name)
             self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

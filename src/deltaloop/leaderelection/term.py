@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from enum import StrEnum
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Self, final
 
 from deltaloop.client.client import Client
 from deltaloop.leaderelection.candidacy import Candidate
@@ -31,14 +31,6 @@ class TermEnd(StrEnum):
     TAKEN = "taken by another holder"
     GONE = "lock deleted or cleared"
     WEDGED = "the work's event loop does not answer"
-
-
-_ENDS: Final = {
-    LossReason.RENEW_DEADLINE: TermEnd.RENEW_DEADLINE,
-    LossReason.TAKEN: TermEnd.TAKEN,
-    LossReason.GONE: TermEnd.GONE,
-    LossReason.WEDGED: TermEnd.WEDGED,
-}
 
 
 @final
@@ -245,7 +237,7 @@ class Term:
 
     def _why(self, exc: BaseException | None) -> TermEnd:
         if self._loss is not None:
-            return _ENDS[self._loss]
+            return TermEnd(self._loss.value)
         if exc is None:
             return TermEnd.COMPLETED
         return TermEnd.CANCELLED if isinstance(exc, asyncio.CancelledError) else TermEnd.FAILED

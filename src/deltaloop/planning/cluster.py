@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
 from typing import Any, Final, final
 
 from deltaloop.api import kinds
@@ -134,27 +134,16 @@ class _Reader:
                     yield {"apiVersion": kind.api_version, "kind": kind.kind, **mapping(obj.to_dict())}
 
 
-def _explained(kind: ResourceType[Any]) -> _Explained:
-    return _Explained(kind)
-
-
-@final
-class _Explained:
-    def __init__(self, kind: ResourceType[Any]) -> None:
-        self._kind = kind
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, ForbiddenError):
-            raise PlanError(
-                f"this account is not allowed to list {self._kind.group_resource}. Grant the role of `deltaloop "
-                "generate rbac MODULE --plan`.",
-                place=self._kind.group_resource,
-            ) from None
-        if isinstance(error, ExpiredError):
-            raise PlanError(
-                f"the list of {self._kind.group_resource} expired while it was read. Try again.",
-                place=self._kind.group_resource,
-            ) from None
+@contextmanager
+def _explained(kind: ResourceType[Any]) -> Generator[None]:
+    try:
+        yield
+    except ForbiddenError:
+        raise PlanError(
+            f"this account is not allowed to list {kind.group_resource}. Grant the role of `deltaloop generate rbac "
+            "MODULE --plan`.",
+            place=kind.group_resource,
+        ) from None
+    except ExpiredError:
+        problem = f"the list of {kind.group_resource} expired while it was read. Try again."
+        raise PlanError(problem, place=kind.group_resource) from None

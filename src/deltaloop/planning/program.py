@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, final
 
 import msgspec
@@ -259,39 +260,32 @@ class PlannedProgram:
         return msgspec.structs.replace(controller, **changed)
 
     def _recording(self, name: str, function: Callable[..., Any]) -> Any:
-        def ended(request: object, error: Exception | None) -> None:
+        @contextmanager
+        def watched(request: object) -> Generator[None]:
             place = (name, str(request))
-            if error is None:
-                self.failures.pop(place, None)
-                return
-            self.retries += 1
-            frames = own_frames(error)
-            told = f"{type(error).__name__}: {error}"
-            self.failures[place] = ReconcileFailure(told, str(frames[-1]) if frames else "")
+            try:
+                yield
+            except Exception as error:
+                self.retries += 1
+                frames = own_frames(error)
+                told = f"{type(error).__name__}: {error}"
+                self.failures[place] = ReconcileFailure(told, str(frames[-1]) if frames else "")
+                raise
+            self.failures.pop(place, None)
 
         if is_coroutine_function(function):
 
             @functools.wraps(function)
             async def observed(request: Any, ctx: Any) -> Any:
-                try:
-                    result = await function(request, ctx)
-                except Exception as error:
-                    ended(request, error)
-                    raise
-                ended(request, None)
-                return result
+                with watched(request):
+                    return await function(request, ctx)
 
             return observed
 
         @functools.wraps(function)
         def plain(request: Any, ctx: Any) -> Any:
-            try:
-                result = function(request, ctx)
-            except Exception as error:
-                ended(request, error)
-                raise
-            ended(request, None)
-            return result
+            with watched(request):
+                return function(request, ctx)
 
         return plain
 

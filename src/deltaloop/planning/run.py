@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, final
 
@@ -16,7 +16,7 @@ import msgspec
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api import kinds
 from deltaloop.api.errors import MissingExtraError, UnknownResourceError
-from deltaloop.api.json_values import at, text
+from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import NotFoundError
@@ -27,21 +27,21 @@ from deltaloop.client import Client
 from deltaloop.client.connecting import load_config
 from deltaloop.client.core.wait_conditions import established
 from deltaloop.planning.changes import Changes, SecretValues, Tables
-from deltaloop.planning.core.result import Numbers, Plan, PlanProblem
+from deltaloop.planning.core.result import Numbers, ObjectChange, Plan, PlanProblem
 from deltaloop.planning.network import DeniedAttempt, denied_network
 from deltaloop.planning.program import ModelledCluster, PlannedProgram
 from deltaloop.planning.reading import WEBHOOKS, PlanError, kinds_to_read
 from deltaloop.planning.recording import FirstWrite, RecordingTransport
-from deltaloop.planning.webhooks import own_paths, webhooks_not_asked
 from deltaloop.runtime import Controller
 from deltaloop.runtime.program.lifespans import STUBS
-from deltaloop.simulation.determinism import deterministic
+from deltaloop.simulation.determinism import deterministic, quiet
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
 from deltaloop.testing.deterministic_loop.thread_turns import thread_turns
 from deltaloop.testing.deterministic_loop.virtual_loop import StalledError, VirtualLoop, run_virtual
 from deltaloop.testing.programs.webhook_service import WebhookService
 from deltaloop.testing.servers.cluster import default_server_options
 from deltaloop.testing.servers.direct_transport import DirectTransport
+from deltaloop.webhooks import WebhookAddress, WebhookSet, registrations
 from deltaloop.webhooks.declaring import Webhook
 
 Progress = Callable[[str, int], object]
@@ -52,6 +52,54 @@ _WEBHOOK_KINDS: Final = frozenset(kind.kind for kind in WEBHOOKS)
 _SEED: Final = 0
 _CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION
 _real_time: Final = time.time
+
+
+_OPERATIONS: Final = {"create": "CREATE", "update": "UPDATE", "delete": "DELETE", "replace": "CREATE"}
+
+
+def own_paths(webhooks: Sequence[Webhook]) -> frozenset[str]:
+    """Return the paths of the program's own webhooks, which run in the plan."""
+    if not webhooks:
+        return frozenset()
+    made = registrations(WebhookSet(webhooks), WebhookAddress(namespace="plan", service="plan"), name="plan")
+    found = [text(at(each, "clientConfig", "service", "path")) for one in made for each in items(one.get("webhooks"))]
+    return frozenset(filter(None, found))
+
+
+def webhooks_not_asked(
+    configurations: Iterable[Mapping[str, object]],
+    changes: Sequence[ObjectChange],
+    stored: StoredObjects,
+    own: frozenset[str],
+) -> list[str]:
+    """Return the webhooks with a rule that matches changes of the program, with the number of changes.
+
+    Selectors and match conditions are ignored, so a webhook that would skip an object can be listed.
+    """
+    kinds = Counter((change.kind, _OPERATIONS[change.action]) for change in changes if change.controller)
+    written = [(*stored.names_of(kind), operation, count) for (kind, operation), count in kinds.items()]
+    found: list[str] = []
+    for configuration in configurations:
+        for webhook in map(mapping, items(configuration.get("webhooks"))):
+            if text(at(webhook, "clientConfig", "service", "path")) in own:
+                continue
+            count = sum(n for group, plural, operation, n in written if _matches(webhook, group, plural, operation))
+            if count:
+                name = f"{configuration['kind']} {text(at(configuration, 'metadata', 'name'))}"
+                found.append(f"{name}: {text(webhook.get('name'))} ({count} changes)")
+    return found
+
+
+def _matches(webhook: Mapping[str, object], group: str, plural: str, operation: str) -> bool:
+    def has(rule: object, field: str, *wanted: str) -> bool:
+        return bool({*texts(at(rule, field))} & {"*", *wanted})
+
+    return any(
+        has(rule, "apiGroups", group)
+        and has(rule, "resources", plural, f"{plural}/*", f"{plural}/status", "*/*")
+        and has(rule, "operations", operation)
+        for rule in items(webhook.get("rules"))
+    )
 
 
 @final
@@ -163,22 +211,11 @@ def run_plan(
         keep_objects=keep_objects,
         progress=progress or (lambda _, __: None),
     )
-    with _quiet(), deterministic(_SEED, clock=run.time, epoch=snapshot.epoch):
+    with quiet(), deterministic(_SEED, clock=run.time, epoch=snapshot.epoch):
         try:
             return run_virtual(run.live(), network=MemoryNetwork())
         except StalledError as error:
             raise PlanError(f"the program waits forever: {error}. It must not wait for other systems.") from error
-
-
-@contextmanager
-def _quiet() -> Generator[None, None, None]:
-    """Disable logging in this block, because the plan reports the errors of the program itself."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 @final

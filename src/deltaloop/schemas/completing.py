@@ -59,8 +59,8 @@ def _without(fields: Fields, empty: Mapping[str, object]) -> Fields:
             zero = empty[name]
             if value == zero:
                 continue
-            if isinstance(value, dict) and isinstance(zero, dict):
-                result[name] = _without(cast("Fields", value), cast("Fields", zero))
+            if is_mapping(value) and is_mapping(zero):
+                result[name] = _without(value, zero)
                 continue
         result[name] = value
     return result

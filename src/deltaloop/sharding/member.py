@@ -16,7 +16,6 @@ import math
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
 from typing import Any, Final, Protocol, Self, final
 
 from deltaloop.api.errors import DeltaloopError
@@ -35,7 +34,7 @@ from deltaloop.sharding.core.key_ranges import KeyRanges
 from deltaloop.sharding.core.member import Member
 from deltaloop.sharding.core.membership import MemberLease, Membership
 from deltaloop.sharding.core.ownership import NOISE_AFTER, Ownership, RangeState, ShardState
-from deltaloop.sharding.core.planning import RANGES_PER_MEMBER, Report, combined_load, plan
+from deltaloop.sharding.core.planning import Report, combined_load, plan
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap, ShardRange
 from deltaloop.sharding.objects import (
     LEAVING_LABEL,
@@ -60,6 +59,11 @@ _FEWEST_POINTS: Final = 32
 _MOST_POINTS: Final = 256
 _NEW_MAP_AFTER: Final = 2.0
 """Time in seconds for which a member waits for the map of other members, before it creates a map."""
+
+_FIRST_RANGES: Final = 64
+_TOGETHER: Final = 1.0
+_LONGEST_TOGETHER: Final = 5.0
+"""Time in seconds for which members that start together wait for each other, so that the first does not cache all."""
 
 
 class ShardWork(Protocol):
@@ -140,7 +144,7 @@ class ShardMember:
         )
         self._holders: dict[str, str] = {}
         self._stored: Resource | None = None
-        self._began_at = 0.0
+        self._began_at = self._joined_at = 0.0
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
@@ -200,9 +204,7 @@ class ShardMember:
         await self._factory.wait_for_sync()
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         """Delete the released Lease, and stop watching."""
         with suppress(DeltaloopError):
             found = await self._client.get(LEASE, self._lease, namespace=self.options.namespace, timeout=_RETRY)
@@ -340,7 +342,10 @@ class ShardMember:
         owners = [each.owner for each in self._member.map.ranges]
         self._membership.saw([lease for lease, _ in leases], owners, now)
         late = {lease.uid for lease in self._membership.to_evict(now)}
-        self._holders = {lease.uid: holder for lease, holder in leases if holder}
+        holders = {lease.uid: holder for lease, holder in leases if holder}
+        if holders.keys() - self._holders.keys():
+            self._joined_at = now
+        self._holders = holders
         alive = {uid: holder for uid, holder in self._holders.items() if uid not in late}
         self._ownership.saw(self._member.map, alive, now)
 
@@ -401,7 +406,7 @@ class ShardMember:
         if not known and others and self._clock() < self._began_at + _NEW_MAP_AFTER:
             self._wait_until = self._began_at + _NEW_MAP_AFTER
             return False
-        return await self._write(self._member.map if known else ShardMap.of_equal_ranges(RANGES_PER_MEMBER))
+        return await self._write(self._member.map if known else ShardMap.of_equal_ranges(_FIRST_RANGES))
 
     def _is_coordinator(self) -> bool:
         late = {lease.uid for lease in self._membership.to_evict(self._clock())}
@@ -418,6 +423,11 @@ class ShardMember:
                 self._membership.evicted(lease)
                 _log.warning("removed a member after its lease expired", extra={"lease": lease.name, "uid": lease.uid})
                 return True
+        if not any(each.owner in self._holders for each in self._member.map.ranges):
+            together = min(self._joined_at + _TOGETHER, self._began_at + _LONGEST_TOGETHER)
+            if now < together:
+                self._wait_until = together
+                return False
         loads = reports(self._stored)
         load, covered = combined_load(self._member.map, loads)
         members = [self._marked(lease) for lease in self._membership.alive()]

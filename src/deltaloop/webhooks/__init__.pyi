@@ -3,6 +3,7 @@ from deltaloop.webhooks.certificates.mounted import MountedCertificates as Mount
 from deltaloop.webhooks.certificates.own import ManagedCertificateOptions as ManagedCertificateOptions
 from deltaloop.webhooks.certificates.own import ManagedCertificates as ManagedCertificates
 from deltaloop.webhooks.certificates.sources import CertificateSource as CertificateSource
+from deltaloop.webhooks.certificates.sources import StaticCertificate as StaticCertificate
 from deltaloop.webhooks.converting import KindConversion as KindConversion
 from deltaloop.webhooks.core.admission_review import FieldError as FieldError
 from deltaloop.webhooks.core.admission_review import RequestUser as RequestUser
@@ -16,7 +17,6 @@ from deltaloop.webhooks.declaring import WebhookKeywords as WebhookKeywords
 from deltaloop.webhooks.declaring import convert as convert
 from deltaloop.webhooks.declaring import mutate as mutate
 from deltaloop.webhooks.declaring import validate as validate
-from deltaloop.webhooks.fixed_certificate import StaticCertificate as StaticCertificate
 from deltaloop.webhooks.registering import registrations as registrations
 from deltaloop.webhooks.request import AdmissionRequest as AdmissionRequest
 from deltaloop.webhooks.request_by_hand import admission_request as admission_request

@@ -6,14 +6,11 @@ Source: client-go util/workqueue/metrics.go.
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVarTuple, final
+from collections.abc import Iterable
+from typing import Protocol, final
 
-from deltaloop._internal.tracebacks import ErrorSummaries
+from deltaloop._internal.tracebacks import GuardedCalls
 from deltaloop.workqueue.core.facts import Added, Done, Fact, Started
-
-Ts = TypeVarTuple("Ts")
 
 logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
@@ -58,9 +55,8 @@ class GuardedQueueMetrics:
     """Wrapper of hooks that logs their exceptions, so that the queue never loses an item."""
 
     def __init__(self, hooks: QueueMetrics, *, queue: str) -> None:
-        self._errors = ErrorSummaries()
+        self._call = GuardedCalls(logger, "metrics hook of a work queue failed", queue=queue)
         self._hooks = hooks
-        self._queue = queue
 
     def tell(self, facts: Iterable[Fact]) -> None:
         hooks = self._hooks
@@ -79,10 +75,3 @@ class GuardedQueueMetrics:
     def running(self, unfinished: float, longest: float) -> None:
         self._call(self._hooks.unfinished_work, unfinished)
         self._call(self._hooks.longest_running, longest)
-
-    def _call(self, hook: Callable[[*Ts], None], *numbers: *Ts) -> None:
-        try:
-            hook(*numbers)
-        except Exception as error:  # noqa: BLE001 - failing metrics must not fail the measured code
-            message, extra = "metrics hook of a work queue failed", {"queue": self._queue}
-            self._errors.log(logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

@@ -198,6 +198,7 @@ def test_seeded_bugs_are_detected(
 
 
 # A rule of each form, of both kinds, and a kind whose facts miss it.
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("type_", "field", "plural"),
     [

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deltaloop.client.core.exec_credential import PluginCall, PluginEnd
-from deltaloop.client.credentials.plugin_process import find_program, run_plugin
+from deltaloop.client.credentials.exec_plugin import find_program, run_plugin
 
 pytestmark = pytest.mark.real_time
 

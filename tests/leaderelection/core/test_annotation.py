@@ -5,16 +5,15 @@ from typing import Any
 
 import pytest
 
-from deltaloop.api.kinds import CONFIG_MAP
-from deltaloop.leaderelection.core.annotation import (
+from deltaloop.leaderelection.core.record import (
     LEADER_ANNOTATION,
+    UNKNOWN_LEADER,
+    LeaderElectionRecord,
     decode_record,
     encode_record,
-    new_object,
     object_with_record,
     record_from_annotations,
 )
-from deltaloop.leaderelection.core.record import UNKNOWN_LEADER, LeaderElectionRecord
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 999000, tzinfo=timezone(timedelta(hours=1)))
 
@@ -107,7 +106,8 @@ def test_other_fields_of_object_are_kept() -> None:
 
 
 def test_new_object_contains_only_the_record() -> None:
-    assert new_object(CONFIG_MAP, GO[0][0], namespace="default", name="x") == {
+    empty = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "x"}}
+    assert object_with_record(empty, GO[0][0]) == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"namespace": "default", "name": "x", "annotations": {LEADER_ANNOTATION: GO[0][1]}},

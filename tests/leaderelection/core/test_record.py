@@ -10,7 +10,6 @@ from deltaloop.leaderelection.core.record import (
     UNKNOWN_LEADER,
     LeaderElectionRecord,
     lease_with_record,
-    new_lease,
     record_from_lease,
     whole_seconds,
 )
@@ -27,12 +26,12 @@ RECORD = LeaderElectionRecord(
 
 
 def test_record_round_trips_through_lease() -> None:
-    assert record_from_lease(new_lease(RECORD, namespace="default", name="example")) == (RECORD, ())
+    assert record_from_lease(lease_with_record({}, RECORD)) == (RECORD, ())
 
 
 def test_new_lease_fields() -> None:
-    assert new_lease(RECORD, namespace="default", name="example", labels={"app": "x"}) == {
-        "apiVersion": "coordination.k8s.io/v1",
+    empty = {"kind": "Lease", "metadata": {"namespace": "default", "name": "example"}}
+    assert lease_with_record(empty, RECORD, labels={"app": "x"}) == {
         "kind": "Lease",
         "metadata": {"namespace": "default", "name": "example", "labels": {"app": "x"}},
         "spec": {

@@ -8,9 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from deltaloop.workqueue.core.facts import Added
 from deltaloop.workqueue.core.queue import QueueCore
+from tests.nightly import examples
 from tests.workqueue.core.machines import QueueMachine, RateLimitingMachine
 
-CHECK = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
+CHECK = settings(max_examples=examples(120), stateful_step_count=40, derandomize=True, database=None)
 
 
 @pytest.mark.parametrize("machine", [QueueMachine, RateLimitingMachine])

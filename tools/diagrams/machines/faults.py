@@ -96,7 +96,7 @@ class _Owned:
         served = self.server.registry.find("", "v1", "configmaps")
         assert served is not None
         self.served: ServedResource = served
-        self.collector = GarbageCollector(self.server)
+        self.collector = GarbageCollector(self.server, lambda: Moment(now=0, uid="collector"))
         self._create("owner", [])
         if second_owner:
             self._create("second", [])
@@ -123,7 +123,7 @@ class _Owned:
         context = self.server.own_write(self.served, "default", "owner", Moment(now=0))
         delete(context, DeleteOptions(propagation_policy=policy))
         before = self.state("owner"), self.state("dependent")
-        self.collector.run(moments=lambda: Moment(now=0, uid="collector"))
+        self.collector.run()
         return *before, self.state("owner"), self.state("dependent")
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from tools.diagrams.model import Diagram, Machine, Move, Table, walked
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
 from deltaloop.leaderelection.core.election import Beat, Heartbeat, Silent
-from deltaloop.runtime.core.outcomes import ROWS, Action
+from deltaloop.runtime.core.outcomes import ROWS, Action, Case
 from deltaloop.runtime.core.predicates import (
     AnnotationsChanged,
     Change,
@@ -259,14 +259,31 @@ def readinesses() -> Table:
     return Table("readiness", "reconciles", "runtime/core/readiness.py", heads, rows)
 
 
+_RETURNED: Final = {
+    Case.NOTHING: "`None` or `Result()`",
+    Case.AFTER: "`Result(requeue_after=s)`, with or without `requeue`",
+    Case.REQUEUE: "`Result(requeue=True)`",
+    Case.INVALID: "any other value, or a call was not awaited",
+    Case.TIMEOUT: "any result after the timeout",
+    Case.INTERRUPTED: "any result after lost leadership or shutdown",
+}
+_RAISED: Final = {
+    Case.ERROR: "an exception",
+    Case.TERMINAL: "`TerminalError`, `InvalidArgumentError`, or a group of only these",
+    Case.TIMEOUT: _RETURNED[Case.TIMEOUT],
+    Case.INTERRUPTED: _RETURNED[Case.INTERRUPTED],
+}
+_FAILURES: Final = {Action.PUT_BACK: "kept", Action.RATE_LIMIT: "one more"}
+
+
 def outcomes() -> Table:
     """List what each end of a reconcile does to its key."""
     rows: list[tuple[str, ...]] = []
-    for row in ROWS.values():
-        failures = "forgotten" if row.forgets else "kept" if row.action is Action.PUT_BACK else "one more"
+    for case, row in ROWS.items():
         counters = ", ".join(f"`{name}`" for name in row.counters) or "–"
         result = f"`{row.result}`" if row.result else "not counted"
-        rows.append((row.returned, row.raised, row.action.value, failures, result, counters))
+        ends = (_RETURNED.get(case, "–"), _RAISED.get(case, "–"))
+        rows.append((*ends, row.action.value, _FAILURES.get(row.action, "forgotten"), result, counters))
     heads = ("returned", "raised", "key", "failures so far", "`result`", "counters")
     return Table("outcomes", "reconciles", "runtime/core/outcomes.py", heads, rows)
 

@@ -151,7 +151,8 @@ class Registry:
     def _serve(self, name: str, served: tuple[ServedResource, ...]) -> None:
         self._changes += 1
         self._groups = self._sharing = None
-        self.aggregated = {}
+        # The core group has no custom resources.
+        self.aggregated = {form: kept for form, kept in self.aggregated.items() if form[1]}
         ordered = list(self._ordered)
         for item in self._custom.pop(name, ()):
             ordered = [other for other in ordered if other is not item]

@@ -83,7 +83,10 @@ class ServedResource:
         return f"{namespace}/" if self.type.namespaced and namespace else ""
 
     def subresource(self, name: str) -> Subresource | None:
-        return next((item for item in self.strategy.subresources if item.name == name), None)
+        for item in self.strategy.subresources:
+            if item.name == name:
+                return item
+        return None
 
     def asking(self, answers: ExternalAnswers | None) -> ServedResource:
         codec = self.codec.asking(answers)

@@ -50,9 +50,11 @@ def _error(
     )
 
 
-def _about(resource: Type, name: str = "", *, by_kind: bool = False, uid: str = "") -> StatusDetails:
+def _about(
+    resource: Type, name: str, *, by_kind: bool = False, causes: tuple[StatusCause, ...] = (), retry_after: int = 0
+) -> StatusDetails:
     kind = resource.kind if by_kind else resource.plural
-    return StatusDetails(name=name, group=resource.group, kind=kind, uid=uid)
+    return StatusDetails(name=name, group=resource.group, kind=kind, causes=causes, retry_after_seconds=retry_after)
 
 
 def qualified_kind(resource: Type) -> str:
@@ -75,9 +77,7 @@ def path_not_found() -> ApiError:
 
 def already_exists(resource: Type, name: str, *, being_deleted: bool = False, generated: bool = False) -> ApiError:
     prefix = "object is being deleted: " if being_deleted else ""
-    details = StatusDetails(
-        name=name, group=resource.group, kind=resource.plural, retry_after_seconds=1 if generated else 0
-    )
+    details = _about(resource, name, retry_after=1 if generated else 0)
     return _error(409, "AlreadyExists", f'{prefix}{resource.group_resource} "{name}" already exists', details)
 
 
@@ -153,12 +153,7 @@ def _invalid(shown: str, group: str, kind: str, name: str, errors: Sequence[Sche
     texts = [str(error) for error in errors]
     causes = tuple(StatusCause(error.reason, error.text, error.field) for error in errors)
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    details = StatusDetails(
-        name=name,
-        group=group,
-        kind=kind,
-        causes=causes,
-    )
+    details = StatusDetails(name=name, group=group, kind=kind, causes=causes)
     return _error(422, "Invalid", f'{shown} "{name}" is invalid: {listed}', details)
 
 
@@ -166,7 +161,7 @@ def not_convertible(resource: Type, fields: Mapping[str, object], why: str) -> A
     """500: an applied object cannot be decoded. For other writes this is a 400."""
     metadata = mapping(fields.get("metadata"))
     place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+    kind = shown_kind(f"{resource.group}/{resource.version}", resource.kind)
     return unexplained(f"failed to convert new object ({place}; {kind}) to proper version: {why}")
 
 
@@ -252,27 +247,23 @@ def undecodable_items(resource: Type, faults: Sequence[tuple[str, str, str]]) ->
         message += f" (and {len(causes) - 1} more)"
     if len(faults) > _MOST_CORRUPT:
         causes.append(StatusCause("TooMany", "too many errors, the list is truncated"))
-    details = StatusDetails(name="list", group=resource.group, kind=resource.plural, causes=tuple(causes))
-    return _error(500, "StorageReadError", message, details)
+    return _error(500, "StorageReadError", message, _about(resource, "list", causes=tuple(causes)))
 
 
 def namespace_terminating(resource: Type, name: str, namespace: str) -> ApiError:
     """403: no objects can be created in a terminating namespace."""
     cause = StatusCause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
-    details = StatusDetails(name=name, group=resource.group, kind=resource.plural, causes=(cause,))
     message = (
         f'{resource.group_resource} "{name}" is forbidden: unable to create new content in namespace {namespace} '
         "because it is being terminated"
     )
-    return _error(403, "Forbidden", message, details)
+    return _error(403, "Forbidden", message, _about(resource, name, causes=(cause,)))
 
 
 def protected(resource: Type, name: str, text: str, *, cause: str = "") -> ApiError:
     """403: the change is not allowed for any user. The cause type is optional."""
     subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
-    details = _about(resource, name)
-    if cause:
-        details = msgspec.structs.replace(details, causes=(StatusCause(cause),))
+    details = _about(resource, name, causes=(StatusCause(cause),) if cause else ())
     return _error(403, "Forbidden", f"{subject} is forbidden: {text}", details)
 
 
@@ -291,24 +282,8 @@ def refused_by_policies(error: ApiError, reason: str, causes: Sequence[str]) -> 
     return error_from_status(msgspec.structs.replace(status, message=causes[0], reason=reason, details=details))
 
 
-def forbidden_resource(
-    group: str, plural: str, *, user: str, verb: str, namespace: str, name: str, subresource: str, reason: str = ""
-) -> ApiError:
-    """403: the user lacks a permission for a resource, which may not exist."""
-    what = f"{plural}.{group}" if group else plural
-    full = f"{plural}/{subresource}" if subresource else plural
-    where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
-    subject = f'{what} "{name}"' if name else what
-    wanted = f'{verb} resource "{full}" in API group "{group}" {where}'
-    message = f'{subject} is forbidden: User "{user}" cannot {wanted}{f": {reason}" if reason else ""}'
-    details = StatusDetails(name=name, group=group, kind=plural)
+def forbidden(message: str, details: StatusDetails) -> ApiError:
     return _error(403, "Forbidden", message, details)
-
-
-def forbidden_path(path: str, *, user: str, verb: str, reason: str = "") -> ApiError:
-    """403: the user lacks the permission for a non-resource path."""
-    message = f'forbidden: User "{user}" cannot {verb} path "{path}"{f": {reason}" if reason else ""}'
-    return _error(403, "Forbidden", message, StatusDetails())
 
 
 def unauthorized() -> ApiError:
@@ -326,8 +301,8 @@ def foreign_page(origin: str) -> ApiError:
     return _error(403, "Forbidden", f"this server does not answer requests from web pages of others{shown}")
 
 
-def method_not_allowed(text: str = "") -> ApiError:
-    message = text or "the server does not allow this method on the requested resource"
+def method_not_allowed() -> ApiError:
+    message = "the server does not allow this method on the requested resource"
     return _error(405, "MethodNotAllowed", message, StatusDetails())
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeGuard, cast
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.json_comparing import is_same_json
+from deltaloop.api.json_comparing import same_json
 from deltaloop.api.resource_type import ResourceType, definition_of
 
 _MISSING: Final = object()
@@ -43,7 +43,7 @@ def refuse_what_no_edit_changes(kind: ResourceType[Any], patch: dict[str, Any]) 
 
 
 def _edited(stored: Any, before: Any, after: Any, given: Any) -> Any:
-    if _same(before, after):
+    if same_json(before, after):
         return stored
     if _is_object(after) and _is_object(before) and _is_object(stored):
         return _edited_fields(stored, before, after, given)
@@ -58,7 +58,7 @@ def _edited_fields(
     result = dict(stored)
     for name in dict.fromkeys([*before, *after]):
         was, now = before.get(name, _MISSING), after.get(name, _MISSING)
-        if _same(was, now):
+        if same_json(was, now):
             continue
         if now is _MISSING or now is None:
             result.pop(name, None)
@@ -76,7 +76,7 @@ def _edited_items(stored: list[Any], before: list[Any], after: list[Any], given:
         if name:
             same = named.get(item[name])
         else:
-            same = next((each for each in free if _same(before[each], item)), None)
+            same = next((each for each in free if same_json(before[each], item)), None)
             if same is None and len(before) == len(after) and place in free:
                 same = place
         if same is None:
@@ -100,13 +100,9 @@ def _patch(stored: Any, wanted: Any) -> dict[str, Any]:
             result[name] = None
         elif was is _MISSING:
             result[name] = now
-        elif not _same(was, now):
+        elif not same_json(was, now):
             result[name] = _patch(was, now) if _is_object(was) and _is_object(now) else now
     return result
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and is_same_json(one, other) is True)
 
 
 def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:

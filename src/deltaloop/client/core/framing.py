@@ -31,6 +31,8 @@ class LineFramer:
 
     @property
     def pending(self) -> int:
+        if not self.unread:
+            return len(self._partial)
         last = self._slice.rfind(b"\n", self._start)
         return len(self._partial) + len(self._slice) - self._start if last < 0 else len(self._slice) - last - 1
 

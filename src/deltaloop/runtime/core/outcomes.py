@@ -164,18 +164,14 @@ class Case(Enum):
 
 
 @final
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class Row(msgspec.Struct, frozen=True):
     """One row of the table; without a ``result``, the metric does not count the reconcile."""
 
-    returned: str = "–"
-    raised: str = "–"
     action: Action
-    forgets: bool
     result: str
     counters: tuple[str, ...] = ()
 
 
-# The server's data can cause these errors, or a file that is written later.
 _CAN_HEAL: Final = (InvalidResourceVersionError, ConfigError)
 _ERRORS: Final = "controller_runtime_reconcile_errors_total"
 _TERMINAL: Final = "controller_runtime_terminal_reconcile_errors_total"
@@ -183,46 +179,14 @@ _TIMEOUTS: Final = "controller_runtime_reconcile_timeouts_total"
 
 ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
     {
-        Case.NOTHING: Row(returned="`None` or `Result()`", action=Action.FORGET, forgets=True, result="success"),
-        Case.AFTER: Row(
-            returned="`Result(requeue_after=s)`, with or without `requeue`",
-            action=Action.REQUEUE_AFTER,
-            forgets=True,
-            result="requeue_after",
-        ),
-        Case.REQUEUE: Row(returned="`Result(requeue=True)`", action=Action.RATE_LIMIT, forgets=False, result="requeue"),
-        Case.INVALID: Row(
-            returned="any other value, or a call was not awaited",
-            action=Action.PARK,
-            forgets=True,
-            result="error",
-            counters=(_ERRORS, _TERMINAL),
-        ),
-        Case.ERROR: Row(
-            raised="an exception", action=Action.RATE_LIMIT, forgets=False, result="error", counters=(_ERRORS,)
-        ),
-        Case.TERMINAL: Row(
-            raised="`TerminalError`, `InvalidArgumentError`, or a group of only these",
-            action=Action.PARK,
-            forgets=True,
-            result="error",
-            counters=(_ERRORS, _TERMINAL),
-        ),
-        Case.TIMEOUT: Row(
-            returned="any result after the timeout",
-            raised="any result after the timeout",
-            action=Action.RATE_LIMIT,
-            forgets=False,
-            result="error",
-            counters=(_ERRORS, _TIMEOUTS),
-        ),
-        Case.INTERRUPTED: Row(
-            returned="any result after lost leadership or shutdown",
-            raised="any result after lost leadership or shutdown",
-            action=Action.PUT_BACK,
-            forgets=False,
-            result="",
-        ),
+        Case.NOTHING: Row(Action.FORGET, "success"),
+        Case.AFTER: Row(Action.REQUEUE_AFTER, "requeue_after"),
+        Case.REQUEUE: Row(Action.RATE_LIMIT, "requeue"),
+        Case.INVALID: Row(Action.PARK, "error", (_ERRORS, _TERMINAL)),
+        Case.ERROR: Row(Action.RATE_LIMIT, "error", (_ERRORS,)),
+        Case.TERMINAL: Row(Action.PARK, "error", (_ERRORS, _TERMINAL)),
+        Case.TIMEOUT: Row(Action.RATE_LIMIT, "error", (_ERRORS, _TIMEOUTS)),
+        Case.INTERRUPTED: Row(Action.PUT_BACK, ""),
     }
 )
 

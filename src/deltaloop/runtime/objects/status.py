@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeAlias, cast, final
 
 import msgspec
@@ -190,9 +189,7 @@ class StatusWriter:
         self._open = self._change
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Write the status; the block's exception is raised again even if this write fails.
 
         Raises:
@@ -221,9 +218,7 @@ class StatusWriter:
         except WaitOnLoopError:
             raise WaitOnLoopError("with ctx.status(...)", "Write `async with ctx.status(...)`") from None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Write the status; the block's exception is raised again even if this write fails.
 
         Raises:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -10,7 +12,7 @@ from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.api.kinds import CONFIG_MAP, EVENT, EVENTS_V1_EVENT, LEASE, NAMESPACE, SECRET, parse_resource_type
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.status import AlreadyExistsError
+from deltaloop.api.status import AlreadyExistsError, ApiError
 from deltaloop.client import Client, ClientConfig, Impersonation
 from deltaloop.events import EventApi
 from deltaloop.runtime.controller import Controller
@@ -18,6 +20,7 @@ from deltaloop.runtime.core.access import (
     READ_VERBS,
     AccessRule,
     Permission,
+    PreflightError,
     is_allowed,
     review,
     roles,
@@ -30,11 +33,49 @@ from deltaloop.webhooks.certificates.targets import TARGET_KINDS
 from deltaloop.webhooks.core.certificates.targets import TargetKind, WebhookTarget
 
 _GROUP: Final = "rbac.authorization.k8s.io"
-_SELF_REVIEW: Final = ResourceType[Resource](
-    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
-)
 _NOBODYS: Final = AccessRule("deltaloop.dev", "nothings", "get", namespaced=False)
 """Rule that no program's role grants. An account that is allowed to do this is allowed to do everything."""
+_logger: Final = logging.getLogger("deltaloop.runtime")
+
+SELF_SUBJECT_ACCESS_REVIEW: Final = ResourceType[Resource](
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
+_AT_ONCE: Final = 4
+
+
+async def check_access(client: Client, rules: Iterable[AccessRule]) -> None:
+    """Check each rule once with the server, or log a warning if it does not support access reviews."""
+    wanted = list(dict.fromkeys(rules))
+    limit = asyncio.Semaphore(_AT_ONCE)
+    unanswered: list[ApiError] = []
+
+    async def is_missing(rule: AccessRule) -> bool:
+        async with limit:
+            if unanswered:
+                return False
+            try:
+                answer = await client.create(SELF_SUBJECT_ACCESS_REVIEW, review(rule))
+            except ApiError as error:
+                unanswered.append(error)
+                return False
+        return not is_allowed(answer.to_dict())
+
+    first = [await is_missing(rule) for rule in wanted[:1]]  # alone, in case the server answers none
+    others = await asyncio.gather(*map(is_missing, wanted[1:]), return_exceptions=True)
+    answers = [*first, *others]
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    if unanswered:
+        # The review is not served (404, 405), not allowed (403), or broken. The caches will report missing permissions.
+        status = unanswered[0].status
+        _logger.warning(
+            "cannot check the permissions of this account, continuing",
+            extra={"code": status.code, "reason": status.reason},
+        )
+    refused = [rule for rule, answer in zip(wanted, answers, strict=True) if answer]
+    if refused:
+        raise PreflightError(refused)
 
 
 @final
@@ -143,7 +184,7 @@ async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) 
         await client.apply(_of_rbac(f"{kind}Binding"), binding, namespace=namespace, force=True)
     config = client.config.replace(impersonate=Impersonation(user=user))
     async with Client(config, options=client.options) as as_user:
-        answer = await as_user.create(_SELF_REVIEW, review(_NOBODYS))
+        answer = await as_user.create(SELF_SUBJECT_ACCESS_REVIEW, review(_NOBODYS))
     if is_allowed(answer.to_dict()):
         raise InvalidArgumentError(
             'must be "RBAC", without insecure_http, because this server would ignore roles. In tests, set it in the '

@@ -20,7 +20,6 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import aclosing
-from types import TracebackType
 from typing import Any, Final, Self, final
 
 from aiohttp import web
@@ -111,9 +110,7 @@ class HealthServer:
         _logger.info("health server is listening", extra={"url": self.url, "paths": sorted(self._routes)})
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         listener, self._listener = self._listener, None
         if listener is not None and self._server is not None:
             listener.close()

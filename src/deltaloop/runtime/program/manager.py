@@ -36,9 +36,9 @@ from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, En
 from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.objects.cached_views import Views
+from deltaloop.runtime.program.access import check_access
 from deltaloop.runtime.program.manager_options import ManagerOptions
-from deltaloop.runtime.program.pages import Action, Route, StreamRoute, only_local
-from deltaloop.runtime.program.preflight import check_access
+from deltaloop.runtime.program.pages import Action, LocalRoute, Route, StreamRoute
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
@@ -507,13 +507,13 @@ class Manager:
 
         may_get, may_ask, doctor = review_tokens(self._client), review_users(self._client), self.doctor
         if options.health is not None:
-            routes = {
+            routes: dict[str, Route] = {
                 "/healthz": probe(self.health),
                 "/readyz": probe(self.readiness),
-                EXPLAIN_PATH: only_local(
+                EXPLAIN_PATH: LocalRoute(
                     explanation(self._history, clock=self._clock, standby_of=self._standby_of, shard_of=self._shard_of)
                 ),
-                DOCTOR_PATH: only_local(diagnosis_page(doctor.document), post=self._actions()),
+                DOCTOR_PATH: LocalRoute(diagnosis_page(doctor.document), post=self._actions()),
                 **self._page_routes(),
             }
             self._servers["health"] = HealthServer(options.health, routes, may_get=may_get, may_ask=may_ask)
@@ -547,9 +547,9 @@ class Manager:
         if self._recorder is not None:
             self._recorder.watch(page.saw_event)
         return {
-            PAGE_PATH: only_local(page.html),
-            LIVE_PATH: only_local(StreamRoute(page.live)),
-            DATA_PATH: only_local(page.data),
+            PAGE_PATH: LocalRoute(page.html),
+            LIVE_PATH: LocalRoute(StreamRoute(page.live)),
+            DATA_PATH: LocalRoute(page.data),
         }
 
     async def _start_caches(self, stack: AsyncExitStack) -> None:

@@ -96,17 +96,12 @@ ACTION_HEADER: Final = "X-Deltaloop-Action"
 """Header of POST requests. Browsers do not send it to other sites without permission."""
 
 
-def only_local(route: Route, *, post: Action | None = None) -> Route:
-    """Restrict a route to clients on this machine, and to other clients with a token that RBAC allows.
+@final
+class LocalRoute(msgspec.Struct, frozen=True):
+    """Route for clients on this machine, and for other clients with a token that RBAC allows.
 
     The Host header of local clients must also name loopback, against DNS rebinding. ``post`` handles POST requests.
     """
-    return LocalRoute(route, post)
-
-
-@final
-class LocalRoute(msgspec.Struct, frozen=True):
-    """Route with restricted access; made by ``only_local``."""
 
     route: Route
     post: Action | None = None

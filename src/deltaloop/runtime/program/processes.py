@@ -24,7 +24,7 @@ from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.merged_pages import merged_documents, merged_metrics
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.program.options import RunOptionError, RunOptions, metrics_address
-from deltaloop.runtime.program.pages import BindAddress, HttpPage, Route, only_local
+from deltaloop.runtime.program.pages import BindAddress, HttpPage, LocalRoute, Route
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 
 if TYPE_CHECKING:
@@ -166,8 +166,8 @@ async def _servers(options: RunOptions, members: Sequence[_Supervised], client: 
             routes: dict[str, Route] = {
                 "/healthz": _checks_of("healthz", members, probe),
                 "/readyz": _checks_of("readyz", members, probe),
-                EXPLAIN_PATH: only_local(_documents_of(EXPLAIN_PATH, members)),
-                DOCTOR_PATH: only_local(_documents_of(DOCTOR_PATH, members)),
+                EXPLAIN_PATH: LocalRoute(_documents_of(EXPLAIN_PATH, members)),
+                DOCTOR_PATH: LocalRoute(_documents_of(DOCTOR_PATH, members)),
             }
             await stack.enter_async_context(HealthServer(health, routes))
         if metrics is not None:

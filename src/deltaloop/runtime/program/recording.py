@@ -8,7 +8,6 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Final, Self, final
 
 from deltaloop.runtime.core.history import History, Reconciled
@@ -50,9 +49,7 @@ class Recording(logging.Handler):
         _logger.addHandler(self)
         return self
 
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         _logger.removeHandler(self)
         self._history.on_add = None
         self._write()

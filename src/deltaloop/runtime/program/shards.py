@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, final
 
 from deltaloop.api.references import Trigger
+from deltaloop.api.resource import Resource
 from deltaloop.api.shard_selector import ShardField, ShardSelector
 from deltaloop.cache.informer import Informer
 from deltaloop.runtime.enqueue import AcceptsKeys
@@ -17,6 +19,7 @@ from deltaloop.runtime.reconcile.own_keys import OwnKeys
 from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey
 from deltaloop.sharding.share import Share
 
+_SOME: Final = 1000
 _NOTHING: Final = ((0, 1),)
 """Selection of a member without ranges, because a selector cannot be empty."""
 
@@ -64,14 +67,20 @@ class MemberWork:
 
     def queue(self, is_in: Callable[[str], bool]) -> None:
         for loop in self.loops:
-            if loop.own_cache is None:
-                continue
-            trigger = Trigger(source="shard", verb="gained", at=self._clock())
-            for obj in loop.own_cache.list():
-                if is_in(obj.key):
-                    loop.queue.add(obj.key, trigger=trigger)
+            if loop.own_cache is not None:
+                self._queue_some(loop, iter(loop.own_cache.list()), is_in)
         for keys in self._sources:
             keys.take_up()
+
+    def _queue_some(self, loop: ReconcileLoop, objects: Iterator[Resource], is_in: Callable[[str], bool]) -> None:
+        """Queue some objects now and the rest later, so that the next hand-over does not wait."""
+        trigger = Trigger(source="shard", verb="gained", at=self._clock())
+        some = [*islice(objects, _SOME)]
+        for obj in some:
+            if is_in(obj.key):
+                loop.queue.add(obj.key, trigger=trigger)
+        if some:
+            asyncio.get_running_loop().call_soon(self._queue_some, loop, objects, is_in)
 
     def load(self) -> Mapping[int, float]:
         """Return the load of each hash: its objects, and more if their reconciles take time."""

@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, final
 
 from deltaloop._internal.pacing import Wait
@@ -70,9 +69,7 @@ class LoopWatchdog:
             self._thread.start()
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         self._ended = True
         self._changed.set()
         if self._thread is not None:

@@ -172,7 +172,7 @@ class ReconcileLoop:
         self._end: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._fatal: BaseException | None = None
-        self._stopping = self._interrupted = self._left_behind = False
+        self._stopping = self._left_behind = False
         self.metrics.max_concurrent_reconciles(controller.workers)
 
     async def run(self, client: Client) -> None:
@@ -189,7 +189,7 @@ class ReconcileLoop:
         self._steps = self._call if self.finalizing is None else self.finalizing.run
         self._client = client
         self._guarded = client if self._access is None else client.with_access_check(self._access)
-        self._interrupted, self._fatal = False, None
+        self._fatal = None
         try:
             paused = self.paused_at is not None
             self._slots = Slots(self.queue, workers_wanted, start=self._start, on_end=self.stop_taking, paused=paused)
@@ -518,7 +518,6 @@ class ReconcileLoop:
 
     def _interrupt(self) -> None:
         """Stop all workers, because leadership was lost or the program ends."""
-        self._interrupted = True
         if self._slots is not None:
             self._slots.close()
         for task in self._workers:

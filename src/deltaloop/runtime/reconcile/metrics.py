@@ -19,14 +19,10 @@ Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
-from typing import Final, Protocol, TypeVarTuple, final
+from typing import Final, Protocol, final
 
-from deltaloop._internal.tracebacks import ErrorSummaries
+from deltaloop._internal.tracebacks import GuardedCalls
 from deltaloop.workqueue.metrics import QueueMetrics
-
-Ts = TypeVarTuple("Ts")
 
 CLEANUPS: Final = "deltaloop_cleanups_total"
 """Name of the counter of cleanups, which are reconciles of objects that are being deleted."""
@@ -77,10 +73,10 @@ class ControllerMetrics(Protocol):
 class GuardedControllerMetrics:
     """Call the hooks for one controller and log their exceptions. Without hooks, do nothing."""
 
-    __slots__ = ("_controller", "_errors", "_hooks", "is_on")
+    __slots__ = ("_call", "_controller", "_hooks", "is_on")
 
     def __init__(self, hooks: ControllerMetrics | None, controller: str) -> None:
-        self._errors = ErrorSummaries()
+        self._call = GuardedCalls(_logger, "metrics hook of a controller failed", controller=controller)
         self._hooks = hooks
         self.is_on: bool = hooks is not None
         self._controller = controller
@@ -112,10 +108,3 @@ class GuardedControllerMetrics:
     def slowed_down(self) -> None:
         if self._hooks is not None:
             self._call(self._hooks.slowed_down, self._controller)
-
-    def _call(self, hook: Callable[[*Ts], None], *arguments: *Ts) -> None:
-        try:
-            hook(*arguments)
-        except Exception as error:  # noqa: BLE001 - metrics that fail must not fail what they measure
-            message, extra = "metrics hook of a controller failed", {"controller": self._controller}
-            self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

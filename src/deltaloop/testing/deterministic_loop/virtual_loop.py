@@ -179,25 +179,8 @@ class _VirtualSelector(selectors.BaseSelector):
 
 
 @final
-class _Step(asyncio.Handle):
-    """Handle of a loop without debug mode. One call makes it."""
-
-    __slots__ = ()
-    _context: contextvars.Context
-    _loop: Any
-    _repr: str | None
-    _source_traceback: Any
-
-    def __init__(self, callback: Any, args: Any, loop: Any, context: contextvars.Context | None) -> None:
-        self._context = contextvars.copy_context() if context is None else context
-        self._loop, self._callback, self._args = loop, callback, args
-        self._cancelled = False
-        self._repr = self._source_traceback = None
-
-
-@final
-class _Timer(asyncio.TimerHandle):
-    """Timer of a loop without debug mode. One call makes it, and one compares it."""
+class _Handle(asyncio.TimerHandle):
+    """Handle of a step or, with ``when``, of a timer. A loop without debug mode makes it with one call."""
 
     __slots__ = ()
     _context: contextvars.Context
@@ -205,14 +188,15 @@ class _Timer(asyncio.TimerHandle):
     _repr: str | None
     _scheduled: bool
     _source_traceback: Any
-    _when: float
+    _when: Any
 
-    def __init__(self, when: float, callback: Any, args: Any, loop: Any, context: contextvars.Context | None) -> None:
+    def __init__(
+        self, callback: Any, args: Any, loop: Any, context: contextvars.Context | None, when: float | None = None
+    ) -> None:
         self._context = contextvars.copy_context() if context is None else context
-        self._loop, self._callback, self._args = loop, callback, args
-        self._cancelled = False
+        self._loop, self._callback, self._args, self._when = loop, callback, args, when
+        self._cancelled, self._scheduled = False, when is not None
         self._repr = self._source_traceback = None
-        self._when, self._scheduled = when, True
 
     def __lt__(self, other: Any) -> bool:
         is_first: bool = self._when < other._when
@@ -299,7 +283,7 @@ class VirtualLoop(ProcessLoop):
         if self._runs_in is None or self._debug or (self._crashes and is_gone(context)):
             return super().call_soon(callback, *args, context=context)
         # Inlined from asyncio to avoid five calls, because this is the loop's most frequent operation.
-        handle = _Step(callback, args, self, context)
+        handle = _Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
@@ -315,7 +299,7 @@ class VirtualLoop(ProcessLoop):
             raise _wrong_thread("call_at")
         if self._runs_in is None or self._debug or self._slowed or (self._crashes and is_gone(context)):
             return super().call_at(when, callback, *args, context=context)
-        timer = _Timer(when, callback, args, self, context)
+        timer = _Handle(callback, args, self, context, when)
         heappush(self._scheduled, timer)
         return timer
 

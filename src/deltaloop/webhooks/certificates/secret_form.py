@@ -14,11 +14,12 @@ import base64
 import binascii
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import mapping
 from deltaloop.api.times import format_time, from_epoch, parse_time
 from deltaloop.webhooks.certificates.signing import read_authority, read_certificate
 from deltaloop.webhooks.core.certificates.authorities import Authorities, Authority, FormerAuthority
@@ -81,8 +82,8 @@ def to_data(held: Authorities) -> dict[str, str]:
 
 def is_ours(secret: Mapping[str, Any]) -> bool:
     """Return whether the program may write the Secret: it is marked or empty."""
-    annotations = _mapping(_mapping(secret.get("metadata")).get("annotations"))
-    return MARK in annotations or not any(_mapping(secret.get("data")).values())
+    annotations = mapping(mapping(secret.get("metadata")).get("annotations"))
+    return MARK in annotations or not any(mapping(secret.get("data")).values())
 
 
 def read_secret(secret: Mapping[str, Any]) -> Authorities | None:
@@ -134,14 +135,10 @@ def _rotation(text: str) -> _RotationForm:
 
 def _texts(data: object) -> dict[str, str]:
     texts: dict[str, str] = {}
-    for name, value in _mapping(data).items():
+    for name, value in mapping(data).items():
         with suppress(binascii.Error, UnicodeDecodeError, ValueError):
             texts[name] = base64.b64decode(str(value), validate=True).decode()
     return texts
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _written(instant: float | None) -> str:

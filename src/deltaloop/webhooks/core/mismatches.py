@@ -33,7 +33,7 @@ from typing import (
 
 import msgspec
 
-from deltaloop.api.json_comparing import is_same_json
+from deltaloop.api.json_comparing import same_json
 from deltaloop.api.json_values import items, mapping, text
 from deltaloop.api.pydantic_models import is_model_class, model_of
 from deltaloop.api.resource import DECODE_ERRORS, without_data
@@ -289,16 +289,16 @@ def _hints(cls: Any) -> dict[str, Any]:
 def _unchanged(mismatch: Mismatch, new: object, old: object, skipped: AbstractSet[str]) -> bool:
     """Return whether a change does not touch a mismatch. If it concerns the whole object, some fields are ignored."""
     if not mismatch.path:
-        return _same(_without(new, skipped), _without(old, skipped))
+        return same_json(_without(new, skipped), _without(old, skipped))
     *above, last = mismatch.path
     for step in above:
-        if _same(new, old):
+        if same_json(new, old):
             return True
         new, old = _below(new, step), _old_below(new, old, step)
     if mismatch.absent:
         return isinstance(old, dict) and last not in old
     was = _old_below(new, old, last)
-    return was is not _MISSING and _same(_below(new, last), was)
+    return was is not _MISSING and same_json(_below(new, last), was)
 
 
 def _without(obj: object, skipped: AbstractSet[str]) -> dict[str, object]:
@@ -318,14 +318,10 @@ def _old_below(new: object, old: object, step: Step) -> object:
     item, listed = _below(new, step), items(old)
     if step.keys and isinstance(item, dict):
         wanted = _identity(cast("dict[str, object]", item), step.keys)
-        return next((each for each in listed if _same(_identity(mapping(each), step.keys), wanted)), _MISSING)
-    equal = next((each for each in listed if _same(each, item)), _MISSING)
+        return next((each for each in listed if same_json(_identity(mapping(each), step.keys), wanted)), _MISSING)
+    equal = next((each for each in listed if same_json(each, item)), _MISSING)
     return equal if equal is not _MISSING else _below(old, step)
 
 
 def _identity(item: Mapping[str, object], keys: Sequence[str]) -> list[object]:
     return [item.get(key) for key in keys]
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and is_same_json(one, other) is True)

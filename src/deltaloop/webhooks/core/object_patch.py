@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
-from deltaloop.api.json_comparing import is_same_json
+from deltaloop.api.json_comparing import same_json
 
 PatchOperation = dict[str, Any]
 _MISSING: Final = object()
@@ -37,17 +37,17 @@ def _value(was: Any, now: Any, path: str) -> Iterator[PatchOperation]:
         yield from _fields(was, now, path)
     elif _is_list(was) and _is_list(now):
         yield from _items(was, now, path)
-    elif not _same(was, now):
+    elif not same_json(was, now):
         yield {"op": "replace", "path": path, "value": now}
 
 
 def _items(was: Sequence[Any], now: Sequence[Any], path: str) -> Iterator[PatchOperation]:
     shorter = min(len(was), len(now))
     begin = 0
-    while begin < shorter and _same(was[begin], now[begin]):
+    while begin < shorter and same_json(was[begin], now[begin]):
         begin += 1
     end = 0
-    while end < shorter - begin and _same(was[-1 - end], now[-1 - end]):
+    while end < shorter - begin and same_json(was[-1 - end], now[-1 - end]):
         end += 1
     both = shorter - begin - end
     for place in range(begin, begin + both):
@@ -56,10 +56,6 @@ def _items(was: Sequence[Any], now: Sequence[Any], path: str) -> Iterator[PatchO
         yield {"op": "remove", "path": f"{path}/{place}"}
     for place in range(begin + both, len(now) - end):
         yield {"op": "add", "path": f"{path}/{place}", "value": now[place]}
-
-
-def _same(was: Any, now: Any) -> bool:
-    return was is now or (type(was) is type(now) and is_same_json(was, now) is True)
 
 
 def _escaped(name: str) -> str:

@@ -61,26 +61,26 @@ def taker_back(limiter: RateLimiter[K]) -> RefundableRateLimiter[K] | None:
     return limiter if isinstance(limiter, RefundableRateLimiter) else None
 
 
-class _Failures:
-    __slots__ = ("_counts",)
-
+class _FailureCounter:
     def __init__(self) -> None:
         self._counts: dict[Hashable, int] = {}
 
-    def count(self, item: Hashable) -> int:
+    def _count(self, item: Hashable) -> int:
         before = self._counts.get(item, 0)
         self._counts[item] = before + 1
         return before
 
     def forget(self, item: Hashable) -> None:
+        """Reset the item."""
         self._counts.pop(item, None)
 
-    def of(self, item: Hashable) -> int:
+    def num_requeues(self, item: Hashable) -> int:
+        """Return the number of failures since the last ``forget``."""
         return self._counts.get(item, 0)
 
 
 @final
-class ItemExponentialFailureRateLimiter:
+class ItemExponentialFailureRateLimiter(_FailureCounter):
     """Rate limiter that doubles the delay with each failure: ``base_delay * 2**failures``, at most ``max_delay``."""
 
     def __init__(self, base_delay: float = 0.005, max_delay: float = 1000.0) -> None:
@@ -91,28 +91,20 @@ class ItemExponentialFailureRateLimiter:
         """
         require_positive("ItemExponentialFailureRateLimiter", base_delay=base_delay, max_delay=max_delay)
         self._base_delay = base_delay
+        super().__init__()
         self._max_delay = max_delay
-        self._failures = _Failures()
 
     def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002
         """Return the next delay of the item.
 
         It never overflows.
         """
-        exponent = min(self._failures.count(item), _LARGEST_EXPONENT)
+        exponent = min(self._count(item), _LARGEST_EXPONENT)
         return min(self._base_delay * 2.0**exponent, self._max_delay)
-
-    def forget(self, item: Hashable) -> None:
-        """Reset the delay to ``base_delay``."""
-        self._failures.forget(item)
-
-    def num_requeues(self, item: Hashable) -> int:
-        """Return the number of failures since the last ``forget``."""
-        return self._failures.of(item)
 
 
 @final
-class ItemFastSlowRateLimiter:
+class ItemFastSlowRateLimiter(_FailureCounter):
     """Rate limiter with ``fast_delay`` for the first ``max_fast_attempts`` retries, then ``slow_delay``.
 
     Only ``forget`` resets an item; time does not.
@@ -132,20 +124,12 @@ class ItemFastSlowRateLimiter:
         )
         self._fast_delay = fast_delay
         self._slow_delay = slow_delay
+        super().__init__()
         self._max_fast_attempts = max_fast_attempts
-        self._failures = _Failures()
 
     def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002
         """Return the fast or the slow delay."""
-        return self._fast_delay if self._failures.count(item) < self._max_fast_attempts else self._slow_delay
-
-    def forget(self, item: Hashable) -> None:
-        """Reset the item to fast retries."""
-        self._failures.forget(item)
-
-    def num_requeues(self, item: Hashable) -> int:
-        """Return the number of failures since the last ``forget``."""
-        return self._failures.of(item)
+        return self._fast_delay if self._count(item) < self._max_fast_attempts else self._slow_delay
 
 
 @final
@@ -228,23 +212,9 @@ class MaxOfRateLimiter(Generic[K]):
                 takes_back.refund(item)
 
 
-@final
-class WithMaxWaitRateLimiter(Generic[K]):
-    """Rate limiter that caps the delays of another limiter at ``max_delay``."""
-
-    def __init__(self, limiter: RateLimiter[K], *, max_delay: float) -> None:
-        """Create a limiter with the longest delay in seconds.
-
-        Raises:
-            InvalidArgumentError: If ``max_delay`` is negative or not finite.
-        """
-        require_not_negative("WithMaxWaitRateLimiter", max_delay=max_delay)
+class _AroundRateLimiter(Generic[K]):
+    def __init__(self, limiter: RateLimiter[K]) -> None:
         self._limiter = limiter
-        self._max_delay = max_delay
-
-    def when(self, item: K, *, error: BaseException | None = None) -> float:
-        """Return the limiter's delay, at most ``max_delay``."""
-        return min(self._limiter.when(item, error=error), self._max_delay)
 
     def forget(self, item: K) -> None:
         """Reset the item in the limiter."""
@@ -262,7 +232,26 @@ class WithMaxWaitRateLimiter(Generic[K]):
 
 
 @final
-class WithJitterRateLimiter(Generic[K]):
+class WithMaxWaitRateLimiter(_AroundRateLimiter[K]):
+    """Rate limiter that caps the delays of another limiter at ``max_delay``."""
+
+    def __init__(self, limiter: RateLimiter[K], *, max_delay: float) -> None:
+        """Create a limiter with the longest delay in seconds.
+
+        Raises:
+            InvalidArgumentError: If ``max_delay`` is negative or not finite.
+        """
+        require_not_negative("WithMaxWaitRateLimiter", max_delay=max_delay)
+        super().__init__(limiter)
+        self._max_delay = max_delay
+
+    def when(self, item: K, *, error: BaseException | None = None) -> float:
+        """Return the limiter's delay, at most ``max_delay``."""
+        return min(self._limiter.when(item, error=error), self._max_delay)
+
+
+@final
+class WithJitterRateLimiter(_AroundRateLimiter[K]):
     """Rate limiter that adds a random delay of up to ``factor`` times the delay, to spread simultaneous retries.
 
     Apply it to other limiters, but inside of a ``WithMaxWaitRateLimiter`` if the maximum must not be exceeded.
@@ -280,7 +269,7 @@ class WithJitterRateLimiter(Generic[K]):
             InvalidArgumentError: If ``factor`` is negative or not finite.
         """
         require_not_negative("WithJitterRateLimiter", factor=factor)
-        self._limiter = limiter
+        super().__init__(limiter)
         self._factor = factor
         self._random = random
 
@@ -293,20 +282,6 @@ class WithJitterRateLimiter(Generic[K]):
         if not math.isfinite(delay):
             return delay  # the queue rejects it
         return min(jitter(delay, self._factor, random=self._random()), sys.float_info.max)
-
-    def forget(self, item: K) -> None:
-        """Reset the item in the limiter."""
-        self._limiter.forget(item)
-
-    def num_requeues(self, item: K) -> int:
-        """Return the limiter's count."""
-        return self._limiter.num_requeues(item)
-
-    def refund(self, item: K) -> None:
-        """Refund the limiter if it supports it."""
-        takes_back = taker_back(self._limiter)
-        if takes_back is not None:
-            takes_back.refund(item)
 
 
 ErrorMatch: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]

@@ -58,7 +58,7 @@ def test_validation_tags_are_parsed() -> None:
             "later": {},
             "kinds": {"each": {"enum": ["A", "B"]}},
             "number": {"optional": True, "min": 3},
-            "names": {"longest": 7, "checks": ["short_name"]},
+            "names": {"longest": 7, "checks": ["label"]},
         }
     }
     assert tags.off == {"a.v1.Part": ["names"]}

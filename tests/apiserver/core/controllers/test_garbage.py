@@ -52,7 +52,7 @@ class GarbageMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.state, self.served = operations(window=3)
-        self.collector: Any = type(self).make(self.state)
+        self.collector: Any = type(self).make(self.state, moments)
         self.owners: dict[str, set[str]] = {}  # by uid: the uids of its owners
         self.count = 0
 
@@ -78,7 +78,7 @@ class GarbageMachine(RuleBasedStateMachine):
 
     @rule()
     def run(self) -> None:
-        self.collector.run(moments=moments)
+        self.collector.run()
         while garbage := [uid for uid, owners in self.owners.items() if owners and not owners & self.owners.keys()]:
             for uid in garbage:
                 del self.owners[uid]
@@ -86,7 +86,7 @@ class GarbageMachine(RuleBasedStateMachine):
             self.owners[uid] = owners & self.owners.keys()
         left = self.state.store.list("configmaps").items
         assert {item.uid: {owner.uid for owner in item.owner_references} for item in left} == self.owners
-        assert self.collector.run(moments=moments) == Collected(wrote=False)
+        assert self.collector.run() == Collected(wrote=False)
 
 
 SETTINGS = settings(
@@ -103,27 +103,27 @@ def test_collector_agrees_with_the_model() -> None:
 class _LooksOnce:
     """A collector that sees only what was there at its first run."""
 
-    def __init__(self, made: ServerState) -> None:
-        self.real = GarbageCollector(made)
+    def __init__(self, made: ServerState, moments: Moments) -> None:
+        self.real = GarbageCollector(made, moments)
         self.runs = 0
 
-    def run(self, *, moments: Moments) -> Collected:
+    def run(self) -> Collected:
         self.runs += 1
-        return self.real.run(moments=moments) if self.runs == 1 else Collected(wrote=False)
+        return self.real.run() if self.runs == 1 else Collected(wrote=False)
 
 
 class _KeepsReferences:
     """A collector that does not tidy the references of what stays."""
 
-    def __init__(self, made: ServerState) -> None:
+    def __init__(self, made: ServerState, moments: Moments) -> None:
         def refuse(attributes: AdmissionAttributes) -> None:
             raise AssertionError(attributes.name)
 
         plugin = Plugin(operations=frozenset({"UPDATE"}), validate=refuse)
-        self.real = GarbageCollector(ServerState(made.store, made.registry, Chain((plugin,))))
+        self.real = GarbageCollector(ServerState(made.store, made.registry, Chain((plugin,))), moments)
 
-    def run(self, *, moments: Moments) -> Collected:
-        return self.real.run(moments=moments)
+    def run(self) -> Collected:
+        return self.real.run()
 
 
 @pytest.mark.nightly
@@ -144,7 +144,7 @@ def test_rejected_change_is_reported_and_collection_continues() -> None:
     create(made.own_write(served, "default", "", Moment(now=0, uid="b")), {"metadata": {"name": "b"}})
     orphan = {"metadata": {"name": "c", "ownerReferences": [reference("dead")]}}
     create(made.own_write(served, "default", "", Moment(now=0, uid="c")), orphan)
-    collected = GarbageCollector(made).run(moments=moments)
+    collected = GarbageCollector(made, moments).run()
     assert [(place.key, reason) for place, reason in collected.refused] == [("default/a", "Invalid")]
     assert [item.name for item in made.store.list("configmaps").items] == ["a", "b"]
 
@@ -157,10 +157,10 @@ def test_foreground_deletion_removes_leaves_first() -> None:
             made.own_write(served, "default", "", Moment(now=0, uid=name)),
             {"metadata": {"name": name, "ownerReferences": owners}},
         )
-    collector = GarbageCollector(made)
+    collector = GarbageCollector(made, moments)
     delete(made.own_write(served, "default", "a", STAMP), DeleteOptions(propagation_policy="Foreground"))
     start = made.store.revision
-    collector.run(moments=moments)
+    collector.run()
     gone = [change.key for change in made.store.changes_after(start) if change.new is None]
     assert gone == ["default/c", "default/b", "default/a"]
 
@@ -171,11 +171,11 @@ def test_orphaned_dependents_per_run_are_bounded() -> None:
     for number in range(50):
         fields = {"metadata": {"name": f"d{number}", "ownerReferences": [reference("owner")]}}
         create(made.own_write(served, "default", "", Moment(now=0, uid=f"d{number}")), fields)
-    collector = GarbageCollector(made)
-    collector.run(moments=moments)
+    collector = GarbageCollector(made, moments)
+    collector.run()
     delete(made.own_write(served, "default", "owner", Moment(now=0)), DeleteOptions(propagation_policy="Orphan"))
     owned: list[int] = []
-    while not owned or collector.run(moments=moments, most=1).more:
+    while not owned or collector.run(most=1).more:
         owned.append(sum(1 for item in made.store.list("configmaps").items if item.owner_references))
     assert max(before - after for before, after in pairwise(owned)) <= 16
     assert {item.name for item in made.store.list("configmaps").items} == {f"d{number}" for number in range(50)}
@@ -198,12 +198,12 @@ def test_graph_is_read_in_parts_before_collection_starts(
 
     owner_references: Callable[[Resource], tuple[OwnerReference, ...]] = vars(Resource)["owner_references"].fget
     monkeypatch.setattr(Resource, "owner_references", property(reads))
-    collector = GarbageCollector(made)
+    collector = GarbageCollector(made, moments)
     wrote: list[bool] = []
     goes_on = True
     while goes_on:
         read.append(0)
-        collected = collector.run(moments=moments, most=1)
+        collected = collector.run(most=1)
         wrote.append(collected.wrote)
         goes_on = collected.more
     assert not any(wrote[:8])

@@ -73,6 +73,13 @@ def test_equal_object_is_not_written() -> None:
     assert store.update("x", "a", {**fields("a"), "value": True}).resource_version == "3"  # True is not 1
 
 
+def test_update_changes_only_the_version_of_the_metadata() -> None:
+    store = RevisionStore()
+    store.create("x", "a", fields("a"))
+    changed = store.update("x", "a", {**fields("a"), "spec": {"resourceVersion": "2"}})
+    assert (changed.resource_version, changed["spec"]["resourceVersion"]) == ("3", "2")
+
+
 def test_missing_and_existing_keys_are_errors() -> None:
     store = RevisionStore()
     store.create("x", "a", fields("a"))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from operator import methodcaller
 from typing import Any, ClassVar
 
+import pytest
+
 from deltaloop._internal.pacing import Wait
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.reflector.effects import ListPage, OpenWatchList, Probe
@@ -128,6 +130,7 @@ def test_observed_transitions_equal_state_table() -> None:
     assert observe(Observed) == table(STATES)
 
 
+@pytest.mark.nightly
 def test_extra_or_missing_transition_is_found() -> None:
     assert observe(ListsAfterACleanEnd) - table(STATES) == {(ReflectorPhase.CONNECTING, ReflectorPhase.LISTING)}
     assert table(STATES) - observe(NeverWaitsForABusyServer) == {(ReflectorPhase.RECEIVING, ReflectorPhase.WAITING)}

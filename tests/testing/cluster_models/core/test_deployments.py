@@ -9,6 +9,7 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.kstatus import KStatus, object_status
 from deltaloop.api.resource import Resource
+from tests.nightly import examples
 from tests.testing.cluster_models.core.naive_cluster import LABELS, NaiveCluster, ready, template
 
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
@@ -52,7 +53,7 @@ def test_deployment_becomes_available_and_reports_status(seed: int) -> None:
     assert found["metadata"]["annotations"] == {"deployment.kubernetes.io/revision": "1"}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(examples(10)))
 def test_rollout_respects_surge_and_unavailable_bounds(seed: int) -> None:
     cluster = NaiveCluster("deployments", seed=seed)
     deployment(cluster)

@@ -100,16 +100,8 @@ def _shown_path(path: object) -> str:
 def _attributes(user: User, resource: Fields, path: Fields, *, is_path: bool) -> Attributes:
     if is_path:
         return Attributes(user=user, verb=text(path.get("verb")), path=text(path.get("path")))
-    return Attributes(
-        user=user,
-        verb=text(resource.get("verb")),
-        group=text(resource.get("group")),
-        version=text(resource.get("version")),
-        resource=text(resource.get("resource")),
-        subresource=text(resource.get("subresource")),
-        namespace=text(resource.get("namespace")),
-        name=text(resource.get("name")),
-    )
+    names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
+    return Attributes(user=user, **{name: text(resource.get(name)) for name in names})
 
 
 def _resource_rule(rule: Rule) -> Fields:

@@ -28,7 +28,7 @@ from typing import Final, Protocol, final
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import ApiError
+from deltaloop.api.status import ApiError, StatusDetails
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.metadata.rules import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
@@ -112,23 +112,23 @@ class AlwaysAllow:
 def check_allowed(authorizer: Authorizer, wanted: Attributes) -> None:
     """Raise ForbiddenError, with the real server's message, if the request is not allowed."""
     if not authorizer.allows(wanted):
-        raise _forbidden(wanted, authorizer)
+        raise forbidden(wanted, authorizer.decide(wanted).reason)
 
 
-def _forbidden(wanted: Attributes, authorizer: Authorizer) -> ApiError:
-    user, verb, reason = wanted.user.name, wanted.verb, authorizer.decide(wanted).reason
+def forbidden(wanted: Attributes, reason: str = "") -> ApiError:
+    """403: the user lacks a permission. The resource may not exist."""
+    user, verb, why = wanted.user.name, wanted.verb, f": {reason}" if reason else ""
     if not wanted.resource:
-        return status_errors.forbidden_path(wanted.path, user=user, verb=verb, reason=reason)
-    return status_errors.forbidden_resource(
-        wanted.group,
-        wanted.resource,
-        user=user,
-        verb=verb,
-        namespace=wanted.namespace,
-        name=wanted.name,
-        subresource=wanted.subresource,
-        reason=reason,
-    )
+        message = f'forbidden: User "{user}" cannot {verb} path "{wanted.path}"{why}'
+        return status_errors.forbidden(message, StatusDetails())
+    what = f"{wanted.resource}.{wanted.group}" if wanted.group else wanted.resource
+    full = f"{wanted.resource}/{wanted.subresource}" if wanted.subresource else wanted.resource
+    where = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
+    subject = f'{what} "{wanted.name}"' if wanted.name else what
+    needed = f'{verb} resource "{full}" in API group "{wanted.group}" {where}'
+    message = f'{subject} is forbidden: User "{user}" cannot {needed}{why}'
+    details = StatusDetails(name=wanted.name, group=wanted.group, kind=wanted.resource)
+    return status_errors.forbidden(message, details)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,28 +12,24 @@ from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, items, mapping, text, texts
-from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, PODS, with_spec
+from deltaloop.apiserver.core.kinds.claim_spec import CLASS_ANNOTATION, storage_class
 from deltaloop.apiserver.core.kinds.resource_amounts import amounts, pod_amounts
+from deltaloop.apiserver.core.kinds.storage import DEFAULT_CLASS_MARKS, newest_default
 from deltaloop.schemas.quantity import amount
 
 
 def _default_of(
     plural: str, field: str, *, marks: tuple[str, ...], annotation: str
 ) -> Callable[[AdmissionAttributes], dict[str, object] | None]:
-    def is_default(item: Resource) -> bool:
-        return any(item.annotations.get(mark) == "true" for mark in marks)
-
     def fill(attributes: AdmissionAttributes) -> dict[str, object] | None:
         named = annotation in mapping(at(attributes.after, "metadata", "annotations"))
         if named or at(attributes.after, "spec", field) is not None:
             return None
-        defaults = sorted(filter(is_default, attributes.objects.list(plural).items), key=lambda item: item.name)
-        # The first name wins if several classes have the same creation timestamp.
-        newest = max(defaults, key=lambda item: str(at(item.to_dict(), "metadata", "creationTimestamp")), default=None)
-        return with_spec(attributes.after, **{field: newest.name}) if newest is not None else None
+        newest = newest_default([item.to_dict() for item in attributes.objects.list(plural).items], marks)
+        return with_spec(attributes.after, **{field: newest}) if newest else None
 
     return fill
 
@@ -44,8 +40,8 @@ DEFAULT_STORAGE_CLASS: Final = Plugin(
     mutate=_default_of(
         kinds.STORAGE_CLASS.group_resource,
         "storageClassName",
-        marks=("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"),
-        annotation="volume.beta.kubernetes.io/storage-class",
+        marks=DEFAULT_CLASS_MARKS,
+        annotation=CLASS_ANNOTATION,
     ),
 )
 DEFAULT_INGRESS_CLASS: Final = Plugin(
@@ -81,18 +77,13 @@ def _check_growth(attributes: AdmissionAttributes) -> None:
         return
     if at(before, "status", "phase") != "Bound":
         raise attributes.refused("Only bound persistent volume claims can be expanded")
-    was, name = _class_of(before), _class_of(after)
+    was, name = (storage_class(mapping(claim)) for claim in (before, after))
     found = attributes.objects.get(kinds.STORAGE_CLASS.group_resource, name) if name and name == was else None
     if found is None or at(found.to_dict(), "allowVolumeExpansion") is not True:
         raise attributes.refused(
             "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support "
             "resize"
         )
-
-
-def _class_of(claim: object) -> str:
-    annotated = at(claim, "metadata", "annotations", "volume.beta.kubernetes.io/storage-class")
-    return text(at(claim, "spec", "storageClassName") if annotated is None else annotated)
 
 
 STORAGE_OBJECT_IN_USE_PROTECTION: Final = Plugin(

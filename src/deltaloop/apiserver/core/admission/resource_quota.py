@@ -17,6 +17,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, PODS, with_spec
+from deltaloop.apiserver.core.kinds.claim_spec import storage_class
 from deltaloop.apiserver.core.kinds.resource_amounts import Amounts, amounts, plus, pod_amounts, qos_class
 from deltaloop.apiserver.core.metadata.rules import selects
 from deltaloop.apiserver.core.strategy import Writes
@@ -249,8 +250,7 @@ def _usage(attributes: AdmissionAttributes, fields: object) -> Amounts:
             size = at(spec, "resources", "requests", "storage")
             if size is not None:
                 used["requests.storage"] = str(size)
-            annotated = at(fields, "metadata", "annotations", "volume.beta.kubernetes.io/storage-class")
-            name = text(spec.get("storageClassName") if annotated is None else annotated)
+            name = storage_class(mapping(fields))
             by_class = {f"{name}{_BY_CLASS}{field}": value for field, value in used.items()} if name else {}
             return {**count, **used, **by_class}
         case plural:

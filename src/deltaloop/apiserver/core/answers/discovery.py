@@ -131,21 +131,19 @@ def _entries(resource: ServedResource) -> Iterator[dict[str, Any]]:
 
 def _subresources(resource: ServedResource) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
     """Return name, group, version, kind and verbs. Group and version are empty if they are the resource's own."""
-    found = [*_own_subresources(resource)]
+    kind = resource.type.kind
+    found: list[tuple[str, str, str, str, tuple[str, ...]]] = [
+        (part, "", "", kind, SUBRESOURCE_VERBS) for part in resource.parts
+    ]
+    if resource.finalize:
+        found += [("finalize", "", "", kind, ("update",))]
+    if resource.status:
+        found += [("status", "", "", kind, SUBRESOURCE_VERBS)]
+    if resource.scale_paths is not None:
+        found += [("scale", "autoscaling", "v1", "Scale", SUBRESOURCE_VERBS)]
     extras = resource.strategy.subresources
     found += [(extra.name, extra.group, extra.version, extra.kind, extra.verbs) for extra in extras]
     return found if resource.flags.self_described else sorted(found)
-
-
-def _own_subresources(resource: ServedResource) -> Iterator[tuple[str, str, str, str, tuple[str, ...]]]:
-    for part in resource.parts:
-        yield part, "", "", resource.type.kind, SUBRESOURCE_VERBS
-    if resource.finalize:
-        yield "finalize", "", "", resource.type.kind, ("update",)
-    if resource.status:
-        yield "status", "", "", resource.type.kind, SUBRESOURCE_VERBS
-    if resource.scale_paths is not None:
-        yield "scale", "autoscaling", "v1", "Scale", SUBRESOURCE_VERBS
 
 
 def _storage_hash(resource: ServedResource) -> str:

@@ -64,7 +64,6 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    served: ServedResource
     stored: Resource
     fields: Fields
 
@@ -97,7 +96,7 @@ class LeaseElections:
         due: list[float] = []
         elections: defaultdict[tuple[str, str], list[_Candidate]] = defaultdict(list)
         for obj in store.list(_CANDIDATES).items:
-            candidate = _Candidate(LEASE_CANDIDATES, obj, decode_object(LEASE_CANDIDATES, obj))
+            candidate = _Candidate(obj, decode_object(LEASE_CANDIDATES, obj))
             if candidate.renewed_at and candidate.renewed_at + VALID <= moment.now:
                 delete(self._state.own_write(LEASE_CANDIDATES, obj.namespace, obj.name, moment), DeleteOptions())
                 continue
@@ -139,18 +138,16 @@ class LeaseElections:
         elected = _best(alive)
         if elected is None:
             # No candidate responded. A candidate that returns will renew, which triggers another pass.
-            return self._forget_pings(waiting, moment=moment)
+            for item in waiting:
+                self._ping(item, moment=moment)
+            return moment.now + ELECTION
         self._give(served, namespace, name, lease, elected, expired=moment.now >= ends, moment=moment)
         return moment.now + LEASE_SECONDS if moment.now >= ends else ends
 
-    def _forget_pings(self, waiting: list[_Candidate], *, moment: Moment) -> float:
-        for item in waiting:
-            self._ping(item, moment=moment)
-        return moment.now + ELECTION
-
     def _ping(self, candidate: _Candidate, *, moment: Moment) -> None:
         spec = {**mapping(candidate.fields.get("spec")), "pingTime": format_micro_time(from_epoch(moment.now))}
-        self._write(candidate.served, candidate.stored, {**candidate.fields, "spec": spec}, moment=moment)
+        context = self._state.own_write(LEASE_CANDIDATES, candidate.stored.namespace, candidate.stored.name, moment)
+        update(context, {**candidate.fields, "spec": spec})
 
     def _give(
         self,
@@ -180,11 +177,7 @@ class LeaseElections:
             return
         else:
             spec = {**old, "strategy": OLDEST, "preferredHolder": winner}
-        if lease is None:
-            fields = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
-            create(self._state.own_write(served, namespace, "", moment), fields)
-        elif spec != old:
-            update(self._state.own_write(served, namespace, name, moment), {**lease, "spec": spec})
+        self._put(served, namespace, name, lease, spec, moment=moment)
 
     def _name_strategy(
         self,
@@ -199,15 +192,17 @@ class LeaseElections:
         strategy = next(iter(strategies)) if len(strategies) == 1 else ""
         if not strategy or text(at(lease, "spec", "strategy")) == strategy:
             return
-        if lease is None:
-            fields: Fields = {"metadata": {"name": name, "namespace": namespace}, "spec": {"strategy": strategy}}
-            create(self._state.own_write(served, namespace, "", moment), fields)
-            return
-        spec = {**mapping(lease.get("spec")), "strategy": strategy}
-        update(self._state.own_write(served, namespace, name, moment), {**lease, "spec": spec})
+        spec = {**mapping(at(lease, "spec")), "strategy": strategy}
+        self._put(served, namespace, name, lease, spec, moment=moment)
 
-    def _write(self, served: ServedResource, obj: Resource, fields: Fields, *, moment: Moment) -> None:
-        update(self._state.own_write(served, obj.namespace, obj.name, moment), fields)
+    def _put(
+        self, served: ServedResource, namespace: str, name: str, lease: Fields | None, spec: Fields, *, moment: Moment
+    ) -> None:
+        if lease is None:
+            fields: Fields = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
+            create(self._state.own_write(served, namespace, "", moment), fields)
+        elif spec != lease.get("spec"):
+            update(self._state.own_write(served, namespace, name, moment), {**lease, "spec": spec})
 
 
 def _best(candidates: list[_Candidate]) -> _Candidate | None:

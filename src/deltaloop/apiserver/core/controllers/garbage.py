@@ -36,7 +36,7 @@ from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
 from deltaloop.apiserver.core.kinds.cluster import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
+from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import CompactedError
 from deltaloop.apiserver.core.write_context import Moments
@@ -98,8 +98,9 @@ class Collected:
 
 @final
 class GarbageCollector:
-    def __init__(self, state: ServerState) -> None:
+    def __init__(self, state: ServerState, moments: Moments) -> None:
         self._server = state
+        self._moments = moments
         self._store = state.store
         self._places: dict[str, StoreKey] = {}
         # Ordered by arrival. The second one has the dependents that block the deletion of their owner.
@@ -114,7 +115,7 @@ class GarbageCollector:
         self._steps = 0
         self._rebuild()
 
-    def run(self, *, moments: Moments, most: int | None = None) -> Collected:
+    def run(self, *, most: int | None = None) -> Collected:
         """Work until the queue is empty, or for about ``most`` small objects or a fixed amount of computation."""
         before = self._store.revision
         refused: list[tuple[StoreKey, str]] = []
@@ -125,7 +126,7 @@ class GarbageCollector:
             del self._pending[place]
             looked_at += self._weight(place)
             try:
-                self._examine(place, moments=moments)
+                self._examine(place)
             except NotFoundError:
                 pass  # an earlier delete in this run removed it
             except ApiError as error:
@@ -225,13 +226,13 @@ class GarbageCollector:
                 self._waiting.discard(place)
         return 1 + len(owners)
 
-    def _examine(self, place: StoreKey, *, moments: Moments) -> None:
+    def _examine(self, place: StoreKey) -> None:
         obj = self._store.get(*place)
-        served = self._served(place.resource, obj)
+        served = self._server.version_of(place.resource, obj)
         if obj is None or served is None:
             return
         if obj.deletion_timestamp is not None:
-            self._finish(served, place, obj, moments=moments)
+            self._finish(served, place, obj)
             return
         owners = obj.owner_references
         states = [self._state(owner, obj) for owner in owners]
@@ -240,56 +241,60 @@ class GarbageCollector:
         elif _Owner.SOLID in states:
             left = {owner.uid for owner, state in zip(owners, states, strict=True) if state is not _Owner.SOLID}
             if left:
-                self._drop_owners(served, obj, left, moments=moments)
+                self._drop_owners(served, obj, left)
         elif owners:
             waits = _Owner.WAITING in states
-            options = self._policy(served, obj, waits, moments=moments)
+            options = self._policy(served, obj, waits)
             with self._one_write():
-                delete(self._server.own_write(served, obj.namespace, obj.name, moments()), options)
+                delete(self._server.own_write(served, obj.namespace, obj.name, self._moments()), options)
 
-    def _policy(self, served: ServedResource, obj: Resource, waits: bool, *, moments: Moments) -> DeleteOptions:
+    def _policy(self, served: ServedResource, obj: Resource, waits: bool) -> DeleteOptions:
         """Return the delete options; the object's finalizers decide unless an owner waits for it."""
         dependents = self._dependents.get(obj.uid)
         if waits and dependents:
             if not self._waiting.isdisjoint(dependents):
-                self._unblock_owners(served, obj, moments=moments)  # it may own one of its owners
+                self._unblock_owners(served, obj)  # it may own one of its owners
             return DeleteOptions(propagation_policy="Foreground")
         if {FOREGROUND, ORPHAN} & set(obj.finalizers):
             return DeleteOptions()
         return DeleteOptions(propagation_policy="Background")
 
-    def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, moments: Moments) -> None:
+    def _finish(self, served: ServedResource, place: StoreKey, obj: Resource) -> None:
         finalizers = obj.finalizers
         dependents = self._dependents.get(obj.uid, {})
         if ORPHAN in finalizers:
             # Each change queues the owner again for the remaining dependents.
             found = ((self._store.get(*dependent), dependent.resource) for dependent in dependents)
-            served_ones = ((each, kind) for each, name in found if each and (kind := self._served(name, each)))
+            served_ones = (
+                (each, kind) for each, name in found if each and (kind := self._server.version_of(name, each))
+            )
             left = [*islice(served_ones, _ORPHANS + 1)]
             for each, kind in left[:_ORPHANS]:
-                self._drop_owners(kind, each, {obj.uid}, moments=moments)
+                self._drop_owners(kind, each, {obj.uid})
             if len(left) <= _ORPHANS:
-                self._drop_finalizer(served, place, ORPHAN, moments=moments)
+                self._drop_finalizer(served, place, ORPHAN)
         elif FOREGROUND in finalizers and obj.uid not in self._blocking:
-            self._drop_finalizer(served, place, FOREGROUND, moments=moments)
+            self._drop_finalizer(served, place, FOREGROUND)
 
-    def _drop_finalizer(self, served: ServedResource, place: StoreKey, finalizer: str, *, moments: Moments) -> None:
+    def _drop_finalizer(self, served: ServedResource, place: StoreKey, finalizer: str) -> None:
         current = self._store.get(*place)
         if current is None:
             return
         fields = decode_object(served, current)
         mapping(fields["metadata"])["finalizers"] = [name for name in current.finalizers if name != finalizer]
-        with self._one_write():
-            update(self._server.own_write(served, current.namespace, current.name, moments()), fields)
+        self._update(served, current, fields)
 
-    def _drop_owners(self, served: ServedResource, obj: Resource, uids: set[str], *, moments: Moments) -> None:
+    def _drop_owners(self, served: ServedResource, obj: Resource, uids: set[str]) -> None:
         fields = decode_object(served, obj)
         metadata = mapping(fields["metadata"])
         metadata["ownerReferences"] = [
             owner for owner in items(metadata.get("ownerReferences")) if at(owner, "uid") not in uids
         ]
+        self._update(served, obj, fields)
+
+    def _update(self, served: ServedResource, obj: Resource, fields: dict[str, object]) -> None:
         with self._one_write():
-            update(self._server.own_write(served, obj.namespace, obj.name, moments()), fields)
+            update(self._server.own_write(served, obj.namespace, obj.name, self._moments()), fields)
 
     @contextmanager
     def _one_write(self) -> Generator[None]:
@@ -301,13 +306,12 @@ class GarbageCollector:
         finally:
             self._steps += _STEPS_OF_A_WRITE - work.steps
 
-    def _unblock_owners(self, served: ServedResource, obj: Resource, *, moments: Moments) -> None:
+    def _unblock_owners(self, served: ServedResource, obj: Resource) -> None:
         fields = decode_object(served, obj)
         for owner in map(mapping, items(at(fields, "metadata", "ownerReferences"))):
             if owner.get("blockOwnerDeletion") is True:
                 owner["blockOwnerDeletion"] = False
-        with self._one_write():
-            update(self._server.own_write(served, obj.namespace, obj.name, moments()), fields)
+        self._update(served, obj, fields)
 
     def _state(self, owner: OwnerReference, dependent: Resource) -> _Owner:
         group, _, version = owner.api_version.rpartition("/")
@@ -322,12 +326,6 @@ class GarbageCollector:
         if found is None or found.uid != owner.uid:
             return _Owner.UNKNOWN if owner.uid in self._store.outside else _Owner.ABSENT
         return _Owner.WAITING if _waits(found) else _Owner.SOLID
-
-    def _served(self, resource: str, obj: Resource | None = None) -> ServedResource | None:
-        """Return a served version of a resource, preferably the version of the stored object."""
-        versions = self._server.registry.sharing(resource)
-        own = stored_version(obj) if obj is not None else ""
-        return next((item for item in versions if item.type.api_version == own), versions[0] if versions else None)
 
 
 def _waits(owner: Resource) -> bool:

@@ -18,9 +18,9 @@ import msgspec
 
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.cells import NONE, human_duration
-from deltaloop.apiserver.core.kinds.field_checks import one_of, selector_errors
-from deltaloop.apiserver.core.metadata.rules import subdomain_errors
-from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Cell, Strategy, Subresource
+from deltaloop.apiserver.core.kinds.field_checks import config_key_problems, one_of, selector_errors
+from deltaloop.apiserver.core.metadata.rules import invalid_values, subdomain_errors
+from deltaloop.apiserver.core.strategy import Cell, Strategy, Subresource, with_clients_metadata
 from deltaloop.schemas.checking import IMMUTABLE, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
@@ -99,16 +99,13 @@ SECRET: Final = Strategy(
 
 
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
-_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
-_LONGEST_KEY: Final = 253
 _LARGEST: Final = 1024 * 1024
 
 
 def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[SchemaError]:
     for name in names:
         for key in mapping(fields.get(name)):
-            for words in _key_texts(key):
-                yield invalid_value(f"{name}[{key}]", key, words)
+            yield from invalid_values(f"{name}[{key}]", key, config_key_problems(key))
             if name == "data" and key in mapping(fields.get("binaryData")) and "binaryData" in names:
                 yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
     is_config_map = "binaryData" in names
@@ -124,20 +121,6 @@ def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[Sc
 
 def _length(value: str) -> int:
     return len(value) if value.isascii() else len(value.encode(errors="replace"))
-
-
-def _key_texts(key: str) -> Iterator[str]:
-    if len(key) > _LONGEST_KEY:
-        yield f"must be no more than {_LONGEST_KEY} characters"
-    if not _KEY.fullmatch(key):
-        yield (
-            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
-            f"'KEY_NAME',  or 'key-name', regex used for validation is '{_KEY.pattern}')"
-        )
-    if key in (".", ".."):
-        yield f"must not be '{key}'"
-    elif key.startswith(".."):
-        yield "must not start with '..'"
 
 
 def immutable_errors(
@@ -332,9 +315,7 @@ def bundle_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _approved(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
-    old, new = mapping(current["metadata"]), mapping(sent.get("metadata"))
-    metadata = {name: value for name, value in old.items() if name not in CLIENTS_METADATA}
-    metadata |= {name: value for name, value in new.items() if name in CLIENTS_METADATA}
+    metadata = with_clients_metadata(mapping(current["metadata"]), mapping(sent.get("metadata")))
     status = {**mapping(current.get("status")), "conditions": at(sent, "status", "conditions")}
     return {**current, "metadata": metadata, "status": status}
 

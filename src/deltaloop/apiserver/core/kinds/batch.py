@@ -11,14 +11,15 @@ import zoneinfo
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from deltaloop.api.dns_names import label_value_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, string_map, text
 from deltaloop.apiserver.core.kinds.cells import condition, since
 from deltaloop.apiserver.core.kinds.field_checks import immutable, one_of, shown_selector
 from deltaloop.apiserver.core.kinds.pod_owners import selected_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.metadata.rules import (
+    invalid_values,
     label_name_errors,
-    label_value_problems,
     qualified_name_errors,
     selects,
 )
@@ -169,16 +170,12 @@ def _condition_errors(conditions: list[object], path: str) -> Iterator[SchemaErr
         yield too_many(path, len(conditions), _MOST_RULES)
     for number, rule in enumerate(conditions):
         yield from qualified_name_errors(text(at(rule, "type")), f"{path}[{number}].type")
-        status = text(at(rule, "status"))
-        if status not in ("False", "True", "Unknown"):
-            yield not_supported(f"{path}[{number}].status", status, ("False", "True", "Unknown"))
+        yield from one_of(text(at(rule, "status")), f"{path}[{number}].status", ("False", "True", "Unknown"))
 
 
 def _replacement_errors(place: Place) -> Iterator[SchemaError]:
     failed = is_mapping(place.beside("podFailurePolicy"))
-    known = ("Failed",) if failed else ("Failed", "TerminatingOrFailed")
-    if place.value not in known:
-        yield not_supported(place.path, place.text, known)
+    return one_of(place.value, place.path, ("Failed",) if failed else ("Failed", "TerminatingOrFailed"))
 
 
 JOB_CHECKS: Final[Mapping[str, Check]] = {
@@ -253,8 +250,7 @@ def _restart_errors(place: Place) -> Iterator[SchemaError]:
 def _new_errors(job: Mapping[str, object]) -> Iterator[SchemaError]:
     name, spec = text(at(job, "metadata", "name")), job.get("spec")
     if at(spec, "manualSelector") is not True:
-        for problem in label_value_problems(name):
-            yield invalid_value("spec.template.labels", name, problem)
+        yield from invalid_values("spec.template.labels", name, label_value_problems(name))
     last = integer(at(spec, "completions")) - 1
     if at(spec, "completionMode") == "Indexed" and last >= 0 and any(label_name_errors(f"{name}-{last}", "")):
         yield invalid_value("metadata.name", name, "will not able to create pod with invalid DNS label")

@@ -46,11 +46,15 @@ def claimed_storage_errors(place: Place) -> Iterator[SchemaError]:
         yield invalid_value(path, storage, "must be greater than zero")
 
 
-def claim_source_errors(place: Place) -> Iterator[SchemaError]:
-    spec = place.fields
-    modes = {*texts(spec.get("accessModes"))}
+def access_mode_errors(place: Place) -> Iterator[SchemaError]:
+    modes = {*texts(place.fields.get("accessModes"))}
     if "ReadWriteOncePod" in modes and modes & {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"}:
         yield forbidden_field(place.below("accessModes"), "may not use ReadWriteOncePod with other access modes")
+
+
+def claim_source_errors(place: Place) -> Iterator[SchemaError]:
+    spec = place.fields
+    yield from access_mode_errors(place)
     for name in ("volumeAttributesClassName", "storageClassName"):
         if spec.get(name):
             yield from subdomain_errors(text(spec[name]), place.below(name))

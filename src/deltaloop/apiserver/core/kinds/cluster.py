@@ -15,11 +15,13 @@ from typing import Final
 import msgspec
 
 from deltaloop.api import kinds
+from deltaloop.api.dns_names import label_value_problems
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition
 from deltaloop.apiserver.core.kinds.field_checks import (
     agree_on_first,
+    duplicate_errors,
     each,
     network_errors,
     network_family,
@@ -28,8 +30,7 @@ from deltaloop.apiserver.core.kinds.field_checks import (
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.pod_placement import taint_errors
 from deltaloop.apiserver.core.kinds.resource_amounts import amount_errors, overhead_errors
-from deltaloop.apiserver.core.metadata.rules import label_value_problems
-from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Cell, Strategy
+from deltaloop.apiserver.core.strategy import Cell, Strategy, with_clients_metadata
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value
 
@@ -88,9 +89,7 @@ def _prepare_status(_before: dict[str, object], after: dict[str, object]) -> Non
 
 
 def _finalize(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
-    old, new = mapping(current["metadata"]), mapping(sent["metadata"])
-    metadata = {name: value for name, value in old.items() if name not in CLIENTS_METADATA}
-    metadata |= {name: new[name] for name in new if name in CLIENTS_METADATA}
+    metadata = with_clients_metadata(mapping(current["metadata"]), mapping(sent["metadata"]))
     spec = {**mapping(current.get("spec")), "finalizers": [*texts(at(sent, "spec", "finalizers"))]}
     result = {**current, "metadata": metadata, "spec": spec}
     _label(result)
@@ -242,10 +241,7 @@ def _amount_errors(node: Mapping[str, object]) -> Iterator[SchemaError]:
 
 def _status_errors(_before: Mapping[str, object], node: Mapping[str, object]) -> Iterator[SchemaError]:
     yield from _amount_errors(node)
-    addresses = items(at(node, "status", "addresses"))
-    for number, address in enumerate(addresses):
-        if address in addresses[:number]:
-            yield duplicate(f"status.addresses[{number}]", address)
+    yield from duplicate_errors(items(at(node, "status", "addresses")), "status.addresses")
 
 
 def _node_warnings(node: Mapping[str, object]) -> Iterator[str]:

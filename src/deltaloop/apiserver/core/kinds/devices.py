@@ -15,10 +15,16 @@ from deltaloop.api import kinds
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 from deltaloop.apiserver.core.admission_expressions import compiled, expression_error
-from deltaloop.apiserver.core.kinds.field_checks import driver_name_errors
-from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, label_name_errors, subdomain_errors
+from deltaloop.apiserver.core.kinds.field_checks import driver_name_errors, duplicate_errors
+from deltaloop.apiserver.core.metadata.rules import (
+    annotation_errors,
+    label_errors,
+    label_name_errors,
+    qualified_name_errors,
+    subdomain_errors,
+)
 from deltaloop.apiserver.core.strategy import Moment, Stored, Strategy
-from deltaloop.crds.cel_environments import NEW
+from deltaloop.crds.rules.compiled import NEW
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
@@ -89,9 +95,7 @@ def _claim_errors(place: Place) -> Iterator[SchemaError]:
         if name in known:
             yield duplicate(where, request)
         subs = [text(at(sub, "name")) for sub in items(request.get("firstAvailable"))]
-        for index, sub in enumerate(subs):
-            if sub in subs[:index]:
-                yield duplicate(f"{where}.firstAvailable[{index}]", sub)
+        yield from duplicate_errors(subs, f"{where}.firstAvailable")
         known[name] = {*subs}
     for group in ("constraints", "config"):
         for number, part in enumerate(items(place.fields.get(group))):
@@ -170,8 +174,7 @@ def _pool_name_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _taint_errors(place: Place) -> Iterator[SchemaError]:
-    key, path = text(place.fields.get("key")), place.below("key")
-    yield from (invalid_value(path, key, problem) for problem in label_key_problems(key))
+    return qualified_name_errors(text(place.fields.get("key")), place.below("key"))
 
 
 def _slice_errors(place: Place) -> Iterator[SchemaError]:
@@ -197,11 +200,8 @@ def _slice_errors(place: Place) -> Iterator[SchemaError]:
     if len(devices) > most:
         yield too_many(place.below("devices"), len(devices), most)
         return
-    for group, named in (("devices", devices), ("sharedCounters", [*map(mapping, items(spec.get("sharedCounters")))])):
-        names = [text(each.get("name")) for each in named]
-        for number, name in enumerate(names):
-            if name in names[:number]:
-                yield duplicate(f"{place.below(group)}[{number}]", name)
+    for group in ("devices", "sharedCounters"):
+        yield from duplicate_errors([text(at(named, "name")) for named in items(spec.get(group))], place.below(group))
 
 
 def _device_errors(place: Place) -> Iterator[SchemaError]:
@@ -242,11 +242,13 @@ def _binding_errors(place: Place) -> Iterator[SchemaError]:
         path = place.below(name)
         for number, condition in enumerate(conditions):
             where = f"{path}[{number}]"
-            yield from (invalid_value(where, condition, each) for each in label_key_problems(condition))
+            yield from qualified_name_errors(condition, where)
             if condition in conditions[:number]:
                 yield duplicate(where, condition)
             if name == groups[1] and condition in binding:
-                yield invalid_value(where, condition, "must not overlap with bindingConditions")
+                yield invalid_value(
+                    where, condition, "bindingFailureConditions must not overlap with bindingConditions"
+                )
     if bool(binding) is not bool(failing):
         yield invalid_value(place.below(groups[1] if binding else groups[0]), None, "both are required, or neither")
 

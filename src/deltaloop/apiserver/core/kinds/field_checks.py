@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from deltaloop.api.dns_names import label_key_problems, label_problems
+from deltaloop.api.dns_names import label_problems, label_value_problems, subdomain_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 from deltaloop.apiserver.core.metadata.rules import (
+    invalid_values,
     label_errors,
     label_name_errors,
-    label_name_problems,
-    label_value_problems,
     path_segment_errors,
     qualified_name_errors,
     subdomain_errors,
@@ -61,9 +60,8 @@ def network_family(value: str) -> int:
 def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterator[SchemaError]:
     """Yield an error for each invalid address, except for the word ``but``."""
     for place, value in enumerate(values):
-        why = "" if but and value == but else why_no_address(value)
-        if why:
-            yield invalid_value(f"{path}[{place}]", value, why)
+        if not but or value != but:
+            yield from _address_errors(value, f"{path}[{place}]")
 
 
 def why_no_address(value: str) -> str:
@@ -97,7 +95,7 @@ _LONGEST_DRIVER: Final = 63
 _PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _LONGEST_KEY: Final = 253
 _KEY: Final = re.compile("[-._a-zA-Z0-9]+")
-_SUBDOMAIN_WITH_UNDERSCORE: Final = re.compile(r"[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?)*")
+_SUBDOMAIN_WITH_UNDERSCORE: Final = re.compile(r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*")
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 _SIGNER_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LINK_LOCAL_MULTICAST: Final = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
@@ -126,13 +124,18 @@ def variable_name_problems(name: str) -> tuple[str, ...]:
     return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
 
 
-def config_key_problems(key: str) -> tuple[str, ...]:
-    long = (f"must be no more than {_LONGEST_KEY} bytes",) if len(key) > _LONGEST_KEY else ()
+def config_key_problems(key: str) -> Iterator[str]:
+    if len(key) > _LONGEST_KEY:
+        yield f"must be no more than {_LONGEST_KEY} characters"
     if not _KEY.fullmatch(key):
-        return (*long, "a valid config key must consist of alphanumeric characters, '-', '_' or '.'")
-    if key.startswith(".."):
-        return (*long, "must not be '..'" if key == ".." else "must not start with '..'")
-    return (*long, "must not be '.'") if key == "." else long
+        yield (
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            f"'KEY_NAME',  or 'key-name', regex used for validation is '{_KEY.pattern}')"
+        )
+    if key in (".", ".."):
+        yield f"must not be '{key}'"
+    elif key.startswith(".."):
+        yield "must not start with '..'"
 
 
 def endpoint_address_problems(value: str) -> tuple[str, ...]:
@@ -167,7 +170,11 @@ def driver_name_errors(name: str, field: str) -> Iterator[SchemaError]:
         return
     if len(name) > _LONGEST_DRIVER:
         yield too_long(field, _LONGEST_DRIVER)
-    yield from subdomain_errors(name.lower(), field)
+    yield from _caseless_subdomain_errors(name, field)
+
+
+def _caseless_subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
+    return invalid_values(field, name, subdomain_problems(name.lower()))
 
 
 def signer_name_errors(name: str, field: str) -> Iterator[SchemaError]:
@@ -182,12 +189,9 @@ def signer_name_errors(name: str, field: str) -> Iterator[SchemaError]:
         yield invalid_value(field, name, "must be a valid path of a signer")
 
 
-def _label_key_errors(key: str, field: str) -> Iterator[SchemaError]:
-    yield from (invalid_value(field, key, problem) for problem in label_key_problems(key))
-
-
 def _search_errors(domain: str, field: str) -> Iterator[SchemaError]:
-    if domain != "." and not _SUBDOMAIN_WITH_UNDERSCORE.fullmatch(domain.removesuffix(".")):
+    name = domain.removesuffix(".")
+    if domain != "." and (len(name) > _LONGEST_KEY or not _SUBDOMAIN_WITH_UNDERSCORE.fullmatch(name)):
         yield invalid_value(field, domain, "must be a domain name")
 
 
@@ -197,15 +201,12 @@ def _address_errors(value: str, field: str) -> Iterator[SchemaError]:
         yield invalid_value(field, value, why)
 
 
-def _text_check(problems: Callable[[str], tuple[str, ...]]) -> Check:
-    def check(place: Place) -> Iterator[SchemaError]:
-        return (invalid_value(place.path, place.value, problem) for problem in problems(place.text))
-
-    return check
+def _text_check(problems: Callable[[str], Iterable[str]]) -> Check:
+    return lambda place: invalid_values(place.path, place.text, problems(place.text))
 
 
-def _errors_check(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
-    return lambda place: errors(place.text, place.path)
+def _of_text(check: Callable[[str, str], Iterable[SchemaError]]) -> Check:
+    return lambda place: check(place.text, place.path)
 
 
 def each_text(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
@@ -214,11 +215,11 @@ def each_text(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
     )
 
 
-def _unique_errors(place: Place) -> Iterator[SchemaError]:
-    values = items(place.value)
+def duplicate_errors(values: Sequence[object], path: str, below: str = "") -> Iterator[SchemaError]:
+    """Yield an error for each value that is equal to an earlier one."""
     for number, value in enumerate(values):
         if value in values[:number]:
-            yield duplicate(f"{place.path}[{number}]", value)
+            yield duplicate(f"{path}[{number}]{below}", value)
 
 
 def _positive_amount(place: Place) -> Iterator[SchemaError]:
@@ -280,40 +281,6 @@ def _domain_path_errors(value: str, field: str) -> Iterator[SchemaError]:
         yield from subdomain_errors(domain, field)
         if not _PATH.fullmatch(path):
             yield invalid_value(field, path, f"Invalid path (regex used for validation is '{_PATH.pattern}')")
-
-
-FORMS: Final[Mapping[str, Check]] = {
-    "absolute_path": _text_check(_absolute_problems),
-    "address": _errors_check(_address_errors),
-    "caseless_subdomain": _errors_check(lambda name, field: subdomain_errors(name.lower(), field)),
-    "config_key": _text_check(config_key_problems),
-    "descending_path": _text_check(descending_problems),
-    "dns_label": _text_check(lambda name: tuple(label_problems(name))),
-    "domain_path": _errors_check(_domain_path_errors),
-    "driver_name": _errors_check(driver_name_errors),
-    "each_address": each_text(_address_errors),
-    "each_search": each_text(_search_errors),
-    "each_subdomain": each_text(subdomain_errors),
-    "label_key": _errors_check(_label_key_errors),
-    "label_value": _text_check(label_value_problems),
-    "local_path": _text_check(local_path_problems),
-    "named_reference": _named_errors,
-    "no_back_steps": _text_check(back_step_problems),
-    "not_empty": _not_empty_errors,
-    "not_empty_text": _not_empty_text_errors,
-    "not_negative_amount": _not_negative_amount,
-    "optional_label": _optional_label_errors,
-    "path_segment": _errors_check(path_segment_errors),
-    "placed_reference": _placed_errors,
-    "positive_amount": _positive_amount,
-    "qualified": _errors_check(qualified_name_errors),
-    "qualified_caseless": _errors_check(lambda name, field: qualified_name_errors(name.lower(), field)),
-    "secret_reference": _secret_reference_errors,
-    "signer_name": _errors_check(signer_name_errors),
-    "sysctl": _text_check(_sysctl_problems),
-    "unique": _unique_errors,
-    "variable": _text_check(variable_name_problems),
-}
 
 
 def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:
@@ -435,10 +402,9 @@ def _expression_errors(expressions: object, field: str) -> Iterator[SchemaError]
             text_ = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             yield forbidden_field(f"{path}.values", text_)
         key = text(at(expression, "key"))
-        yield from (invalid_value(f"{path}.key", key, problem) for problem in label_key_problems(key))
+        yield from qualified_name_errors(key, f"{path}.key")
         for number, value in enumerate(texts(values)):
-            for problem in label_value_problems(value):
-                yield invalid_value(f"{path}.values[{number}]", value, problem)
+            yield from invalid_values(f"{path}.values[{number}]", value, label_value_problems(value))
 
 
 def _untrimmed_errors(place: Place) -> Iterator[SchemaError]:
@@ -447,29 +413,47 @@ def _untrimmed_errors(place: Place) -> Iterator[SchemaError]:
         yield invalid_value(place.path, place.value, "must not have leading or trailing whitespace")
 
 
-def _short_name_errors(value: str, field: str) -> Iterator[SchemaError]:
-    yield from (invalid_value(field, value, problem) for problem in label_name_problems(value))
-
-
-def _of_text(check: Callable[[str, str], Iterable[SchemaError]]) -> Check:
-    return lambda place: check(place.text, place.path)
-
-
 def _of_value(check: Callable[[object, str], Iterable[SchemaError]]) -> Check:
     return lambda place: check(place.value, place.path)
 
 
 CHECKS: Final[Mapping[str, Check]] = {
-    **FORMS,
-    "addresses": lambda place: address_errors(texts(place.value), place.path),
+    "absolute_path": _text_check(_absolute_problems),
+    "address": _of_text(_address_errors),
+    "caseless_subdomain": _of_text(_caseless_subdomain_errors),
+    "config_key": _text_check(config_key_problems),
+    "descending_path": _text_check(descending_problems),
+    "dns_label": _text_check(label_problems),
+    "domain_path": _of_text(_domain_path_errors),
+    "driver_name": _of_text(driver_name_errors),
+    "each_address": each_text(_address_errors),
+    "each_search": each_text(_search_errors),
+    "each_subdomain": each_text(subdomain_errors),
     "label": _of_text(label_name_errors),
+    "label_value": _text_check(label_value_problems),
     "labels": lambda place: label_errors(string_map(place.value), place.path),
+    "local_path": _text_check(local_path_problems),
     "most_percent": _of_value(most_percent_errors),
+    "named_reference": _named_errors,
     "network": _of_text(network_errors),
+    "no_back_steps": _text_check(back_step_problems),
+    "not_empty": _not_empty_errors,
+    "not_empty_text": _not_empty_text_errors,
+    "not_negative_amount": _not_negative_amount,
+    "optional_label": _optional_label_errors,
+    "path_segment": _of_text(path_segment_errors),
+    "placed_reference": _placed_errors,
     "port_or_name": _of_value(port_or_name_errors),
+    "positive_amount": _positive_amount,
+    "qualified": _of_text(qualified_name_errors),
+    "qualified_caseless": _of_text(lambda name, field: qualified_name_errors(name.lower(), field)),
+    "secret_reference": _secret_reference_errors,
     "selector_expressions": _of_value(_expression_errors),
     "share": _of_value(share_errors),
-    "short_name": _of_text(_short_name_errors),
+    "signer_name": _of_text(signer_name_errors),
     "subdomain": _of_text(subdomain_errors),
+    "sysctl": _text_check(_sysctl_problems),
     "trimmed": _untrimmed_errors,
+    "unique": lambda place: duplicate_errors(items(place.value), place.path),
+    "variable": _text_check(variable_name_problems),
 }

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.api.dns_names import label_key_problems
+from deltaloop.api.dns_names import label_value_problems
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.field_checks import one_of
 from deltaloop.apiserver.core.metadata.rules import (
+    invalid_values,
     label_name_errors,
-    label_name_problems,
-    label_value_problems,
+    qualified_name_errors,
     subdomain_errors,
 )
 from deltaloop.schemas.checking import Check, Place
@@ -46,11 +46,10 @@ def _requirement_errors(place: Place) -> Iterator[SchemaError]:
                 error for at_, value in enumerate(values) for error in subdomain_errors(value, f"{path}[{at_}]")
             )
         return
-    yield from (invalid_value(place.below("key"), key, problem) for problem in label_key_problems(key))
+    yield from qualified_name_errors(key, place.below("key"))
     if "preferredDuringScheduling" not in place.path:
         for number, value in enumerate(values):
-            for problem in label_value_problems(value):
-                yield invalid_value(f"{path}[{number}]", value, problem)
+            yield from invalid_values(f"{path}[{number}]", value, label_value_problems(value))
 
 
 def _affinity_term_errors(place: Place) -> Iterator[SchemaError]:
@@ -70,8 +69,7 @@ def _label_keys_errors(place: Place, path: str, names: tuple[str, ...]) -> Itera
             yield forbidden_field(place.below(name), "must not be specified when labelSelector is not set")
         elif keys:
             for number, key in enumerate(keys):
-                for problem in label_key_problems(key):
-                    yield invalid_value(f"{place.below(name)}[{number}]", key, problem)
+                yield from qualified_name_errors(key, f"{place.below(name)}[{number}]")
     seen = set(mapping(at(selector, "matchLabels")))
     matched = texts(place.fields.get("matchLabelKeys"))
     for expression in items(at(selector, "matchExpressions")):
@@ -123,7 +121,7 @@ def taint_errors(place: Place) -> Iterator[SchemaError]:
     for number, taint in enumerate(map(mapping, items(place.value))):
         where = f"metadata.taints[{number}]"
         key, effect, value = (text(taint.get(name)) for name in ("key", "effect", "value"))
-        yield from (invalid_value(f"{where}.key", key, problem) for problem in label_key_problems(key))
+        yield from qualified_name_errors(key, f"{where}.key")
         problems = label_value_problems(value)
         if problems:
             yield invalid_value(f"{where}.value", value, ";".join(problems))
@@ -140,7 +138,7 @@ def _gate_errors(place: Place) -> Iterator[SchemaError]:
     names = [text(at(gate, "name")) for gate in items(place.value)]
     for number, name in enumerate(names):
         where = f"{place.path}[{number}]"
-        yield from (invalid_value(where, name, problem) for problem in label_key_problems(name))
+        yield from qualified_name_errors(name, where)
         if name in names[:number]:
             yield duplicate(where, name)
 
@@ -210,8 +208,7 @@ def _weight_errors(place: Place) -> Iterator[SchemaError]:
 
 def _namespace_errors(place: Place) -> Iterator[SchemaError]:
     for name in texts(place.value):
-        for problem in label_name_problems(name):
-            yield invalid_value(place.path.removesuffix("s"), name, problem)
+        yield from label_name_errors(name, place.path.removesuffix("s"))
 
 
 PLACEMENT_CHECKS: Final[Mapping[str, Check]] = {

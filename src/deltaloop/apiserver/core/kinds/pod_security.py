@@ -11,6 +11,7 @@ from typing import Final
 
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.kinds.field_checks import descending_problems, each, one_of
+from deltaloop.apiserver.core.metadata.rules import invalid_values
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required, shown
 
@@ -42,7 +43,7 @@ def _profile_errors(place: Place) -> Iterator[SchemaError]:
     elif file is None:
         yield required(path, "must be set when the type is Localhost")
     elif place.name == "seccompProfile":
-        yield from (invalid_value(path, file, problem) for problem in descending_problems(text(file)))
+        yield from invalid_values(path, text(file), descending_problems(text(file)))
     elif text(file) != text(file).strip():
         yield invalid_value(path, file, "must not be padded with whitespace")
     elif not file:

@@ -82,12 +82,6 @@ def _host_port_errors(place: Place) -> Iterator[SchemaError]:
             yield duplicate(place.below("hostPort"), taken)
 
 
-def _variable_name_errors(place: Place) -> Iterator[SchemaError]:
-    if "=" in place.text or not (place.text.isascii() and place.text.isprintable()):
-        text_ = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-        yield invalid_value(place.path, place.text, text_)
-
-
 def _variable_source_errors(place: Place) -> Iterator[SchemaError]:
     value, source, path = place.fields.get("value"), place.fields.get("valueFrom"), place.below("valueFrom")
     if not is_mapping(source):
@@ -253,6 +247,5 @@ POD_CHECKS: Final[Mapping[str, Check]] = {
     "resize_policy": _resize_errors,
     "success_threshold": _threshold_errors,
     "template_metadata": _template_errors,
-    "variable_name": _variable_name_errors,
     "variable_source": _variable_source_errors,
 }

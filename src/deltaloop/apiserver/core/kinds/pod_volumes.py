@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
-from deltaloop.apiserver.core.kinds.field_checks import back_step_problems, descending_problems
-from deltaloop.apiserver.core.metadata.rules import subdomain_errors
+from deltaloop.apiserver.core.kinds.field_checks import back_step_problems, descending_problems, one_of
+from deltaloop.apiserver.core.metadata.rules import invalid_values, subdomain_errors
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
@@ -20,6 +20,7 @@ from deltaloop.schemas.field_errors import (
     forbidden_field,
     invalid_value,
     missing,
+    not_supported,
     required,
     shown,
 )
@@ -239,14 +240,13 @@ def _field_reference_errors(reference: object, path: str, known: tuple[str, ...]
     base, key = (found[1], found[2]) if found else (field, "")
     labels = base in ("metadata.labels", "metadata.annotations")
     if version != "v1" or not (labels if found else field in {*_ENV_FIELDS, *_FILE_FIELDS}):
-        yield invalid_value(f"{path}.fieldPath", field, "error converting fieldPath: field label not supported")
+        text_ = f"error converting fieldPath: field label not supported: {field}"
+        yield invalid_value(f"{path}.fieldPath", field, text_)
     elif found:
         from_key = key.lower() if base == "metadata.annotations" else key
-        yield from (invalid_value(path, key, problem) for problem in label_key_problems(from_key))
+        yield from invalid_values(path, key, label_key_problems(from_key))
     elif field not in known:
-        listed = ", ".join(f'"{name}"' for name in sorted(known))
-        text_ = f'Unsupported value: "{field}": supported values: {listed}'
-        yield SchemaError(f"{path}.fieldPath", "FieldValueNotSupported", text_)
+        yield not_supported(f"{path}.fieldPath", field, sorted(known))
 
 
 def _resource_reference_errors(reference: object, path: str, *, named: bool) -> Iterator[SchemaError]:
@@ -257,9 +257,7 @@ def _resource_reference_errors(reference: object, path: str, *, named: bool) -> 
     elif not resource:
         yield required(f"{path}.resource")
     elif resource not in _RESOURCES and not huge:
-        listed = ", ".join(f'"{name}"' for name in sorted(_RESOURCES))
-        text_ = f'Unsupported value: "{resource}": supported values: {listed}'
-        yield SchemaError(f"{path}.resource", "FieldValueNotSupported", text_)
+        yield not_supported(f"{path}.resource", resource, sorted(_RESOURCES))
     if amount(divisor) == 0 or not (huge or resource in _RESOURCES):
         return
     allowed = ("1m", "1") if resource.endswith(".cpu") else _DIVISORS
@@ -341,8 +339,7 @@ def _mounted_errors(place: Place) -> Iterator[SchemaError]:
     listed = place.path.rpartition("[")[0]
     for field in ("subPath", "subPathExpr"):
         value = text(place.fields.get(field))
-        for problem in descending_problems(value):
-            yield invalid_value(f"{listed}.{field}", value, problem)
+        yield from invalid_values(f"{listed}.{field}", value, descending_problems(value))
     if place.fields.get("subPath") and place.fields.get("subPathExpr"):
         text_ = "subPathExpr and subPath are mutually exclusive"
         yield invalid_value(place.below("subPathExpr"), place.fields["subPathExpr"], text_)
@@ -352,9 +349,8 @@ def _mounted_errors(place: Place) -> Iterator[SchemaError]:
 def _mount_mode_errors(place: Place, holder: Mapping[str, object], listed: str) -> Iterator[SchemaError]:
     propagation, recursive = place.fields.get("mountPropagation"), place.fields.get("recursiveReadOnly")
     path = f"{listed}.mountPropagation"
-    if propagation is not None and propagation not in ("Bidirectional", "HostToContainer", "None"):
-        known = '"Bidirectional", "HostToContainer", "None"'
-        yield SchemaError(path, "FieldValueNotSupported", f"Unsupported value: {shown(propagation)}: {known}")
+    if propagation is not None:
+        yield from one_of(propagation, path, ("Bidirectional", "HostToContainer", "None"))
     if propagation == "Bidirectional" and at(holder, "securityContext", "privileged") is not True:
         yield forbidden_field(path, "Bidirectional mount propagation is available only to privileged containers")
     path = f"{listed}.recursiveReadOnly"
@@ -363,9 +359,8 @@ def _mount_mode_errors(place: Place, holder: Mapping[str, object], listed: str) 
             yield forbidden_field(path, "may only be specified when readOnly is true")
         if propagation not in (None, "None"):
             yield forbidden_field(path, "may only be specified when mountPropagation is None or not specified")
-    elif recursive not in (None, "Disabled"):
-        known = '"Disabled", "Enabled", "IfPossible"'
-        yield SchemaError(path, "FieldValueNotSupported", f"Unsupported value: {shown(recursive)}: {known}")
+    elif recursive is not None:
+        yield from one_of(recursive, path, ("Disabled", "Enabled", "IfPossible"))
 
 
 def _mount_path_errors(place: Place) -> Iterator[SchemaError]:

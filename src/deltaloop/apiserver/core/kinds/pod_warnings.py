@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
+from deltaloop.api.dns_names import numbered_label_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings, fraction_warnings
 from deltaloop.apiserver.core.kinds.cluster import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.kinds.field_checks import address_warnings, each
 from deltaloop.apiserver.core.kinds.pod_volumes import overlapping_path_warnings
-from deltaloop.apiserver.core.metadata.rules import label_name_problems
 from deltaloop.schemas.field_errors import shown
 
 _PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
@@ -88,11 +88,10 @@ _Ports: TypeAlias = list[tuple[str, dict[str, object]]]
 
 
 def name_warnings(fields: Mapping[str, object], used: str = "in Pod names and hostnames") -> Iterator[str]:
-    problems = label_name_problems(text(at(fields, "metadata", "name")))
-    wrong = tuple(problem.replace("bytes", "characters") for problem in problems)
-    if wrong:
+    problems = numbered_label_problems(text(at(fields, "metadata", "name")))
+    if problems:
         told = "which can result in surprising behavior; a DNS label is recommended"
-        yield f"metadata.name: this is used {used}, {told}: [{' '.join(wrong)}]"
+        yield f"metadata.name: this is used {used}, {told}: [{' '.join(problems)}]"
 
 
 def pod_warnings(pod: object, path: str = "") -> Iterator[str]:

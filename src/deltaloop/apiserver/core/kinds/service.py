@@ -20,6 +20,7 @@ from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, condition
 from deltaloop.apiserver.core.kinds.field_checks import (
     address_family,
     address_warnings,
+    duplicate_errors,
     each,
     endpoint_address_problems,
     network_errors,
@@ -35,7 +36,12 @@ from deltaloop.apiserver.core.kinds.networking import (
     uid_beside,
 )
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated, said_errors
-from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
+from deltaloop.apiserver.core.metadata.rules import (
+    invalid_values,
+    label_name_errors,
+    qualified_name_errors,
+    subdomain_errors,
+)
 from deltaloop.apiserver.core.strategy import Moment, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import (
@@ -149,8 +155,7 @@ def _reached_errors(address: str, field: str, whole: object) -> Iterator[SchemaE
     """Yield an error for an address that other machines cannot reach, except in the server's own endpoints."""
     named = at(whole, "metadata", "namespace"), at(whole, "metadata", "name")
     if named != ("default", "kubernetes"):
-        for problem in endpoint_address_problems(address):
-            yield invalid_value(field, address, problem)
+        yield from invalid_values(field, address, endpoint_address_problems(address))
 
 
 def _domain_errors(name: str, field: str) -> Iterator[SchemaError]:
@@ -168,10 +173,7 @@ def _domain_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def _unique_names(place: Place) -> Iterator[SchemaError]:
-    names = [text(at(item, "name")) for item in items(place.value)]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            yield duplicate(f"{place.path}[{number}].name", name)
+    return duplicate_errors([text(at(item, "name")) for item in items(place.value)], place.path, ".name")
 
 
 ENDPOINTS: Final = Strategy(
@@ -229,10 +231,6 @@ def _taken(store: Stored) -> Taken:
     taken = Taken.by(mapping(service.to_dict().get("spec")) for service in services)
     taken.addresses.update(address.name for address in store.list(IP_ADDRESS.group_resource).items)
     return taken
-
-
-def _finish_new(service: dict[str, object], store: Stored, moment: Moment) -> list[SchemaError]:
-    return _finish_update({}, service, store, moment)
 
 
 def _finish_update(
@@ -321,8 +319,8 @@ def _balancer_errors(place: Place) -> Iterator[SchemaError]:
         yield invalid_value(place.below("healthCheckNodePort"), port, text_)
     for number, address in enumerate(texts(spec.get("externalIPs"))):
         if not why_no_address(address):
-            for problem in endpoint_address_problems(address):
-                yield invalid_value(f"{place.below('externalIPs')}[{number}]", address, problem)
+            path = f"{place.below('externalIPs')}[{number}]"
+            yield from invalid_values(path, address, endpoint_address_problems(address))
 
 
 def _port_errors(place: Place) -> Iterator[SchemaError]:
@@ -430,7 +428,7 @@ SERVICE: Final = Strategy(
     validate_update=_update_errors,
     warn=_service_warnings,
     warn_status=load_balancer_warnings,
-    finish_new=_finish_new,
+    finish_new=lambda service, store, moment: _finish_update({}, service, store, moment),
     finish_update=_finish_update,
     subresources=(proxy_of(kinds.SERVICE),),
     store=_store,

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from deltaloop.api import kinds
-from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import UNSET, access_modes
 from deltaloop.apiserver.core.kinds.cluster import DEPRECATED_LABELS, node_term_warnings
-from deltaloop.apiserver.core.kinds.field_checks import each
+from deltaloop.apiserver.core.kinds.field_checks import duplicate_errors, each
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Cell, Moment, Protection, Stored, Strategy
@@ -39,7 +38,10 @@ from deltaloop.schemas.quantity import amount
 _MOST_PARAMETERS: Final = 512
 _LONGEST_PARAMETERS: Final = 256 * 1024
 
-_DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+DEFAULT_CLASS_MARKS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 
 
 def _warnings(storage_class: Mapping[str, object]) -> Iterator[str]:
@@ -50,9 +52,9 @@ def _warnings(storage_class: Mapping[str, object]) -> Iterator[str]:
                 yield f"{where}.key: {DEPRECATED_LABELS[key]}"
 
 
-def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
+def newest_default(listed: Sequence[Mapping[str, object]], marks: tuple[str, ...] = DEFAULT_CLASS_MARKS) -> str:
     """Return the name of the newest class that is marked as default."""
-    chosen = [each for each in listed if any(at(each, "metadata", "annotations", name) == "true" for name in _DEFAULT)]
+    chosen = [each for each in listed if any(at(each, "metadata", "annotations", name) == "true" for name in marks)]
     by_name = sorted(chosen, key=lambda each: text(at(each, "metadata", "name")))
     newest = max(by_name, key=lambda each: text(at(each, "metadata", "creationTimestamp")), default=None)
     return text(at(newest, "metadata", "name"))
@@ -69,11 +71,8 @@ def _topology_errors(place: Place) -> Iterator[SchemaError]:
             path = f"{where}[{at_}]"
             if not values:
                 yield required(f"{path}.values")
-            for index, value in enumerate(values):
-                if value in values[:index]:
-                    yield duplicate(f"{path}.values[{index}]", value)
-            for problem in label_key_problems(key):
-                yield invalid_value(f"{path}.key", key, problem)
+            yield from duplicate_errors(values, f"{path}.values")
+            yield from qualified_name_errors(key, f"{path}.key")
             if key in found:
                 yield duplicate(f"{path}.key", key)
             found[key] = frozenset(values)
@@ -94,7 +93,7 @@ def parameter_errors(place: Place) -> Iterator[SchemaError]:
 
 STORAGE_CLASS: Final = Strategy(
     checks={"parameters": parameter_errors, "topologies": _topology_errors},
-    default_of=_default_of,
+    default_of=newest_default,
     warn=_warnings,
 )
 
@@ -229,7 +228,6 @@ _SOURCES: Final = (
     "gcePersistentDisk", "glusterfs", "hostPath", "iscsi", "local", "nfs", "photonPersistentDisk", "portworxVolume",
     "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
 )  # fmt: skip
-_OTHER_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce")
 _DEPRECATED: Final = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _ANNOTATIONS: Final = {
     claim_spec.CLASS_ANNOTATION: claim_spec.CLASS_WARNING,
@@ -272,9 +270,7 @@ def _inline_errors(place: Place) -> Iterator[SchemaError]:
 
 def _volume_spec_errors(place: Place) -> Iterator[SchemaError]:
     spec, inline = place.fields, place.name == "inlineVolumeSpec"
-    modes = texts(spec.get("accessModes"))
-    if "ReadWriteOncePod" in modes and {*modes} & {*_OTHER_MODES}:
-        yield forbidden_field(place.below("accessModes"), "may not use ReadWriteOncePod with other access modes")
+    yield from claim_spec.access_mode_errors(place)
     if is_mapping(spec.get("nodeAffinity")) and not inline and not is_mapping(at(spec, "nodeAffinity", "required")):
         yield required(place.below("nodeAffinity.required"), "must specify required node constraints")
     if is_mapping(spec.get("local")) and not is_mapping(spec.get("nodeAffinity")):
@@ -382,10 +378,6 @@ def _finish_new_claim(claim: dict[str, object], _store: Stored, _moment: Moment)
     return ()
 
 
-def _finish_update(_before: Mapping[str, object], claim: dict[str, object], store: Stored, moment: Moment) -> tuple[()]:
-    return _finish_new_claim(claim, store, moment)
-
-
 def _claim_warnings(claim: Mapping[str, object]) -> Iterator[str]:
     if at(claim, "metadata", "annotations", claim_spec.CLASS_ANNOTATION) is not None:
         yield f"metadata.annotations[{claim_spec.CLASS_ANNOTATION}]: {claim_spec.CLASS_WARNING}"
@@ -419,7 +411,7 @@ CLAIM: Final = Strategy(
     protection=Protection("kubernetes.io/pvc-protection", _is_claim_in_use),
     default=claim_spec.drop_sources,
     finish_new=_finish_new_claim,
-    finish_update=_finish_update,
+    finish_update=lambda _before, after, store, moment: _finish_new_claim(after, store, moment),
     checks={
         "claim_source": claim_spec.claim_source_errors,
         "claimed_storage": claim_spec.claimed_storage_errors,

@@ -6,13 +6,18 @@ pkg/util/validation.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.dns_names import (
+    label_key_problems,
+    label_value_problems,
+    numbered_label_problems,
+    subdomain_problems,
+)
 from deltaloop.api.json_values import items, mapping, text, texts
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.field_errors import (
@@ -67,29 +72,8 @@ def generated_name(base: str, *, random: float, attempt: int) -> str:
     return base[:_LONGEST_BASE] + suffix
 
 
-_SUBDOMAIN: Final = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL: Final = re.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_QUALIFIED: Final = re.compile("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_LABEL_VALUE: Final = re.compile("(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _MAX_ANNOTATIONS: Final = 256 * 1024
-
-_PREFIXED: Final = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-_TEXTS: Final = {
-    _SUBDOMAIN: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and "
-    "must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    f"'{_SUBDOMAIN.pattern}')",
-    _LABEL: "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
-    "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    f"'{_LABEL.pattern}')",
-    _QUALIFIED: "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    f"'{_QUALIFIED.pattern}')",
-    _LABEL_VALUE: "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
-    "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-    f"validation is '{_LABEL_VALUE.pattern}')",
-}
-
 
 _STRINGS: Final = ("name", "generateName", "namespace", "uid", "resourceVersion")
 _NULLABLE: Final = (
@@ -153,51 +137,23 @@ def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterab
 
 
 def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[SchemaError]:
-    yield from _form_errors(served.flags.name_form, name, field)
+    return _NAME_FORMS[served.flags.name_form](name, field)
 
 
-def _form_errors(form: str, name: str, field: str) -> Iterator[SchemaError]:
-    if form == "path":
-        yield from path_segment_errors(name, field)
-        return
-    pattern = _LABEL if form == "label" else _SUBDOMAIN
-    longest = 253 if pattern is _SUBDOMAIN else 63
-    if len(name) > longest:
-        yield invalid_value(field, name, f"must be no more than {longest} characters")
-    if pattern is _LABEL and "." in name and _SUBDOMAIN.fullmatch(name):
-        yield invalid_value(field, name, "must not contain dots")
-    elif not pattern.fullmatch(name):
-        yield invalid_value(field, name, _TEXTS[pattern])
-
-
-def label_name_problems(name: str) -> tuple[str, ...]:
-    if "." in name and _SUBDOMAIN.fullmatch(name):
-        return ("must not contain dots",)
-    too_long = ("must be no more than 63 bytes",) if len(name) > 63 else ()
-    return too_long if _LABEL.fullmatch(name) else (*too_long, _TEXTS[_LABEL])
-
-
-def label_value_problems(value: str) -> tuple[str, ...]:
-    too_long = ("must be no more than 63 bytes",) if len(value) > 63 else ()
-    return too_long if _LABEL_VALUE.fullmatch(value) else (*too_long, _TEXTS[_LABEL_VALUE])
+def invalid_values(field: str, value: str, problems: Iterable[str]) -> Iterator[SchemaError]:
+    return (invalid_value(field, value, problem) for problem in problems)
 
 
 def label_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    if len(name) > 63:
-        yield invalid_value(field, name, "must be no more than 63 bytes")
-    if not _LABEL.fullmatch(name):
-        yield invalid_value(field, name, _TEXTS[_LABEL])
+    return invalid_values(field, name, numbered_label_problems(name))
 
 
 def subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
-    if len(name) > 253:
-        yield invalid_value(field, name, "must be no more than 253 bytes")
-    if not _SUBDOMAIN.fullmatch(name):
-        yield invalid_value(field, name, _TEXTS[_SUBDOMAIN])
+    return invalid_values(field, name, subdomain_problems(name))
 
 
 def qualified_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    yield from _qualified_errors(name, field)
+    return invalid_values(field, name, label_key_problems(name))
 
 
 def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
@@ -206,6 +162,9 @@ def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
     for sign in ("/", "%"):
         if sign in name:
             yield invalid_value(field, name, f"may not contain '{sign}'")
+
+
+_NAME_FORMS: Final = {"subdomain": subdomain_errors, "label": label_name_errors, "path": path_segment_errors}
 
 
 def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[SchemaError]:
@@ -229,7 +188,7 @@ def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[SchemaError]:
         if metadata.get(name):
             yield from path_segment_errors(metadata[name], f"metadata.{name}")
     if metadata.get("namespace"):
-        yield from _form_errors("label", metadata["namespace"], "metadata.namespace")
+        yield from label_name_errors(metadata["namespace"], "metadata.namespace")
     yield from _other_errors(metadata, strict=False)
     for position, entry in enumerate(metadata.get("managedFields", [])):
         where = f"metadata.managedFields[{position}]"
@@ -274,42 +233,21 @@ def new_finalizer_errors(old: Iterable[str], new: Iterable[str]) -> list[SchemaE
     return [forbidden_field("metadata.finalizers", text)]
 
 
-def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -> Iterator[SchemaError]:
-    prefix, slash, name = check(key).rpartition("/")
-    if "/" in prefix:
-        text = "a valid label key " + _TEXTS[_QUALIFIED].removeprefix("name part ")
-        yield invalid_value(field, key, text + _PREFIXED)
-        return
-    if slash and not prefix:
-        yield invalid_value(field, key, "prefix part must be non-empty")
-    elif slash and not _SUBDOMAIN.fullmatch(prefix):
-        yield invalid_value(field, key, "prefix part " + _TEXTS[_SUBDOMAIN])
-    if not name:
-        yield invalid_value(field, key, "name part must be non-empty")
-    elif len(name) > 63:
-        yield invalid_value(field, key, "name part must be no more than 63 bytes")
-    if not _QUALIFIED.fullmatch(name):
-        yield invalid_value(field, key, _TEXTS[_QUALIFIED])
-
-
 def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iterator[SchemaError]:
     for key, value in labels.items():
-        yield from _qualified_errors(key, field)
-        if len(value) > 63:
-            yield invalid_value(field, value, "must be no more than 63 bytes")
-        if not _LABEL_VALUE.fullmatch(value):
-            yield invalid_value(field, value, _TEXTS[_LABEL_VALUE])
+        yield from qualified_name_errors(key, field)
+        yield from invalid_values(field, value, label_value_problems(value))
 
 
 def annotation_errors(annotations: dict[str, str], field: str = "metadata.annotations") -> Iterator[SchemaError]:
     for key in annotations:
-        yield from _qualified_errors(key, field, str.lower)
+        yield from invalid_values(field, key, label_key_problems(key.lower()))
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
         yield too_long(field, _MAX_ANNOTATIONS)
 
 
 def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterator[SchemaError]:
-    yield from _qualified_errors(finalizer, "metadata.finalizers")
+    yield from qualified_name_errors(finalizer, "metadata.finalizers")
     if strict and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         text = "name is neither a standard finalizer name nor is it fully qualified"
         yield invalid_value(f"metadata.finalizers[{position}]", finalizer, text)

@@ -103,6 +103,7 @@ class _Table:
         del self.order[bisect_left(self.order, key)]
 
 
+_NO_TABLE: Final = _Table()
 _being_deleted: Final = attrgetter("being_deleted")
 
 
@@ -383,7 +384,7 @@ class RevisionStore(Objects):
     ) -> Page:
         """Return one page of a resource's objects, or raise CompactedError if ``at`` is too old."""
         order, objects = self._state(resource, at)
-        first = bisect_left(order, prefix + start)
+        first = bisect_left(order, prefix + start) if prefix or start else 0
         last = bisect_left(order, prefix + "\U0010ffff") if prefix else len(order)
         items: list[Resource] = []
         position = first
@@ -520,7 +521,7 @@ class RevisionStore(Objects):
             self._journal.dropped(dropped)
 
     def _state(self, resource: str, at: int | None) -> tuple[Sequence[str], dict[str, Resource]]:
-        table = self._tables.get(resource) or _Table()
+        table = self._tables.get(resource) or _NO_TABLE
         if at is None or at >= self._revision:
             return table.order, table.objects
         if at < self._compacted:

@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.metadata.rules import (
 )
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.status_errors import refuse_invalid
-from deltaloop.apiserver.core.strategy import Strategy
+from deltaloop.apiserver.core.strategy import Strategy, with_clients_metadata
 from deltaloop.apiserver.core.wire.requests import parse_revision
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.managed_fields import (
@@ -81,7 +81,7 @@ def updated_object(
     old = mapping(current["metadata"])
     if subresource == "status":
         result = {name: value for name, value in current.items() if name != "status"}
-        result["metadata"] = _with_status_metadata(served, old, metadata)
+        result["metadata"] = with_clients_metadata(old, metadata, served.flags.status_metadata)
         if fields.get("status") is not None:
             result["status"] = fields["status"]
         served.strategy.prepare_status(current, result)
@@ -121,14 +121,6 @@ def count_change(before: dict[str, object], after: dict[str, object]) -> None:
     metadata, old = mapping(after["metadata"]), mapping(before["metadata"]).get("generation")
     if metadata.get("generation") == old:
         metadata["generation"] = integer(old) + 1
-
-
-def _with_status_metadata(served: ServedResource, old: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
-    taken = served.flags.status_metadata
-    if not taken:
-        return old
-    result = {name: value for name, value in old.items() if name not in taken}
-    return result | {name: sent[name] for name in sent if name in taken}
 
 
 def told_by_status(served: ServedResource, errors: list[SchemaError]) -> list[SchemaError]:

@@ -95,6 +95,12 @@ class ServerState:
             writes=self,
         )
 
+    def version_of(self, resource: str, obj: Resource | None) -> ServedResource | None:
+        """Return a served version of a resource, preferably the version of the stored object."""
+        versions = self.registry.sharing(resource)
+        own = stored_version(obj) if obj is not None else ""
+        return next((each for each in versions if each.type.api_version == own), versions[0] if versions else None)
+
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
         found = self.objects.get(served.storage, served.key(namespace, name), at=revision)
         if found is None:
@@ -146,11 +152,9 @@ class ServerState:
 
     def delete_instance(self, resource: str, item: Resource, *, now: float) -> None:
         """Delete an object of a CRD that is being deleted."""
-        versions = self.registry.sharing(resource)
-        if not versions:
+        served = self.version_of(resource, item)
+        if served is None:
             return
-        own = stored_version(item)
-        served = next((each for each in versions if each.type.api_version == own), versions[0])
         context = self.own_write(served, item.namespace, item.name, Moment(now))
         if item.finalizers:
             delete(context, DeleteOptions(), admitted=True)

@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import at, items, mapping, text
 
 CERT_MANAGER: Final = "cert-manager.io/inject-ca-from"
 """Annotation that makes cert-manager's ca-injector write ``caBundle``."""
@@ -63,35 +64,34 @@ class WebhookTarget:
 
 
 def is_managed_elsewhere(obj: Mapping[str, Any]) -> bool:
-    annotations = _mapping(_mapping(obj.get("metadata")).get("annotations"))
+    annotations = mapping(at(obj, "metadata", "annotations"))
     return any(name in annotations for name in _ELSEWHERE)
 
 
 def bundles_of(target: WebhookTarget, obj: Mapping[str, Any]) -> dict[str, tuple[str, ...] | None]:
     """Return the ``caBundle`` of each webhook of the program as PEM certificates, or None if it is not readable."""
     if target.kind is TargetKind.CONVERSION:
-        conversion = _mapping(_mapping(obj.get("spec")).get("conversion"))
+        conversion = mapping(at(obj, "spec", "conversion"))
         if conversion.get("strategy") != "Webhook":
             return {}
-        return {"": _certificates(_mapping(_mapping(conversion.get("webhook")).get("clientConfig")))}
+        return {"": _certificates(at(conversion, "webhook", "clientConfig", "caBundle"))}
     found: dict[str, tuple[str, ...] | None] = {}
-    for webhook in _sequence(obj.get("webhooks")):
-        fields = _mapping(webhook)
-        if (name := str(fields.get("name", ""))) in target.webhooks:
-            found[name] = _certificates(_mapping(fields.get("clientConfig")))
+    for webhook in items(obj.get("webhooks")):
+        if (name := text(at(webhook, "name"))) in target.webhooks:
+            found[name] = _certificates(at(webhook, "clientConfig", "caBundle"))
     return found
 
 
 def bundle_patch(target: WebhookTarget, obj: Mapping[str, Any], certificates: Sequence[str]) -> list[dict[str, Any]]:
     """Return the JSON patch that writes PEM certificates into ``caBundle`` of an unchanged configuration."""
-    text = "".join(f"{each.strip()}\n" for each in certificates)
-    bundle = base64.b64encode(text.encode()).decode()
-    version = _mapping(obj.get("metadata")).get("resourceVersion")
+    pem = "".join(f"{each.strip()}\n" for each in certificates)
+    bundle = base64.b64encode(pem.encode()).decode()
+    version = at(obj, "metadata", "resourceVersion")
     patch: list[dict[str, Any]] = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
     if target.kind is TargetKind.CONVERSION:
         return [*patch, {"op": "add", "path": "/spec/conversion/webhook/clientConfig/caBundle", "value": bundle}]
-    for index, webhook in enumerate(_sequence(obj.get("webhooks"))):
-        if (name := _mapping(webhook).get("name")) in target.webhooks:
+    for index, webhook in enumerate(items(obj.get("webhooks"))):
+        if (name := at(webhook, "name")) in target.webhooks:
             patch.append({"op": "test", "path": f"/webhooks/{index}/name", "value": name})
             patch.append({"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": bundle})
     return patch
@@ -102,19 +102,10 @@ def split_pem(text: str) -> tuple[str, ...]:
     return tuple(f"{found}\n" for found in _CERTIFICATE.findall(text))
 
 
-def _certificates(client_config: Mapping[str, Any]) -> tuple[str, ...] | None:
-    bundle = client_config.get("caBundle")
+def _certificates(bundle: object) -> tuple[str, ...] | None:
     if not isinstance(bundle, str):
         return ()
     try:
         return split_pem(base64.b64decode(bundle, validate=True).decode())
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return None
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def _sequence(value: object) -> Sequence[Any]:
-    return cast("Sequence[Any]", value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
