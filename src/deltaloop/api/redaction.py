@@ -54,7 +54,7 @@ _ORDINARY: Final = (
     r"|example|examples|form|checks?|support|information|idea|is|was|must|may|can|and|or|to|for|in|flag|option|not|no|file|missing|invalid|required|expected|expired|cannot"
     r"|<redacted>)(?![A-Za-z0-9._~+/=-]))"
 )
-# Each pattern has words of which one occurs in each match. Most texts have none, and compiling takes milliseconds.
+# A pattern is compiled when the text contains one of its words.
 _IN_TEXT: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
     (
         ("-----begin",),
