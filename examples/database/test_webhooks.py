@@ -14,6 +14,7 @@ from examples.simulation.ordinary import manage_databases_with_webhooks
 
 DEFINITION = dl.generate_crd(Database, OldDatabase)
 SET = dl.kinds.STATEFUL_SET
+SIMULATION = Simulation(manage_databases_with_webhooks)
 
 
 def named(name: str, **spec: object) -> Database:
@@ -126,7 +127,6 @@ async def test_webhook_errors_reject_requests(deltaloop_harness: Harness) -> Non
     ],
 )
 def test_database_converges_despite_crashes_and_failing_webhooks(schedule: str, code: int) -> None:
-    simulation = Simulation(manage_databases_with_webhooks)
-    run = simulation.run(parse_schedule(schedule))
+    run = SIMULATION.run(parse_schedule(schedule))
     assert (run.unused_faults, run.writes[0].code) == ((), code)
-    assert simulation.judge(parse_schedule(schedule), run) is None
+    assert SIMULATION.judge(parse_schedule(schedule), run) is None

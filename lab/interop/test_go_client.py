@@ -192,7 +192,7 @@ async def test_annotation_equals_annotation_of_client_go(peer: Peer, tmp_path: P
         pytest.skip("a Lease has no annotation")
     name = f"bytes-{peer.lock}"
     kind = CONFIG_MAP if peer.lock == "configmapsleases" else ENDPOINTS
-    from deltaloop.leaderelection.core.annotation import decode_record, encode_record
+    from deltaloop.leaderelection.core.record import decode_record, encode_record
 
     with go_candidate(peer, tmp_path, name) as go:
         await go.wait_for("leading")

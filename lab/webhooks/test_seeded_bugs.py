@@ -80,17 +80,9 @@ def limits(names: Names) -> None:
 
 
 def documents(names: Names) -> None:
-    hook = registrations.RegisteredWebhook(
-        name="a.b.c",
-        path="/p",
-        group="",
-        version="v1",
-        resources=("pods",),
-        namespaced=True,
-        operations=("CREATE",),
-        failure_policy="Ignore",
-        timeout=3,
-    )
+    @dl.validate("v1/Pod", name="a.b.c", operations=["CREATE"], failure_policy="Ignore", timeout=3)
+    def hook(_: dl.Resource) -> None: ...
+
     address = WebhookAddress(namespace="shop", service="s")
     [made] = names["configuration"]("Validating", [hook], address, name="n", own_namespace="shop")["webhooks"]
     [expression] = made["namespaceSelector"]["matchExpressions"]

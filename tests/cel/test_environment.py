@@ -81,15 +81,12 @@ def test_missing_variable_fails_only_when_evaluated() -> None:
     "source",
     ["i + 1", "s + 'a'", "size(l)", "l.all(v, v > 0)", "m.a", "s.startsWith('a')", "i < 5", "-i", "s.matches(s)"],
 )
-@pytest.mark.parametrize(
-    "wrong",
-    [None, True, 1.5, "text", b"bytes", [None], {"a": object()}, object()],
-    ids=lambda wrong: type(wrong).__name__,
-)
-def test_value_of_undeclared_type_raises_only_evaluation_errors(source: str, wrong: object) -> None:
+def test_value_of_undeclared_type_raises_only_evaluation_errors(source: str) -> None:
     compiled = ENVIRONMENT.compile(source)
-    with contextlib.suppress(EvaluationError):
-        compiled.evaluate(dict.fromkeys(BINDINGS, wrong))
+    wrong: object
+    for wrong in (None, True, 1.5, "text", b"bytes", [None], {"a": object()}, object()):
+        with contextlib.suppress(EvaluationError):
+            compiled.evaluate(dict.fromkeys(BINDINGS, wrong))
 
 
 def test_booleans_do_not_equal_numbers() -> None:
@@ -256,13 +253,13 @@ def test_collections_containing_failed_values(source: str, expected: object) -> 
         "bad.isSorted()",
     ],
 )
-@pytest.mark.parametrize("budget", [None, 1000])
-def test_failed_value_cannot_be_added_to_list_or_map(source: str, budget: int | None) -> None:
+def test_failed_value_cannot_be_added_to_list_or_map(source: str) -> None:
     # Seeded: without ``sound`` in the compiler's lists these are lists with something in them that no expression has.
     bad = FailedValue(EvaluationError("it is bad"))
     program = kubernetes_environment().with_variables({"x": cel.DYN, "bad": cel.list_of(cel.INT)}).compile(source)
-    with pytest.raises(EvaluationError, match="it is bad"):
-        program.evaluate({"x": bad, "bad": [1, bad]}, budget=budget)
+    for budget in (None, 1000):
+        with pytest.raises(EvaluationError, match="it is bad"):
+            program.evaluate({"x": bad, "bad": [1, bad]}, budget=budget)
 
 
 @pytest.mark.parametrize(

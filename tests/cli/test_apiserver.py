@@ -235,7 +235,7 @@ def test_foreign_kubeconfig_is_not_overwritten(
             "apiserver --token secret-1 --service-account-signing-key-file broken",
             "--service-account-signing-key-file must be a private key",
         ),
-        ("apiserver --token secret-1 --load missing", "missing, document 1: No such file or directory"),
+        ("apiserver --token secret-1 --load missing", "missing cannot be read: No such file or directory"),
         ("apiserver --token secret-1 --load broken", "broken, document 1:"),
         ("apiserver --token secret-1 --audit missing/log", "--audit missing/log cannot be written"),
         ("apiserver --token secret-1 --client-certificate", "--client-certificate requires --write-kubeconfig"),

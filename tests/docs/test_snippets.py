@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.docs.console import LANGUAGES, commands, simple_commands
 from tests.docs.running import open_page
-from tests.docs.snippets import blocks
+from tests.docs.snippets import Block, blocks
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -34,16 +35,19 @@ WIDEST = 76
 """Columns of code that a page can show next to the navigation."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("internals/")])
-def test_code_fits_the_page(page: str) -> None:
-    shown = [block for block in blocks(page, (ROOT / page).read_text()) if not block.hidden]
-    lines = [(number, line) for block in shown for number, line in enumerate(block.text.splitlines(), block.line)]
-    assert [f"{page}:{number}: {line}" for number, line in lines if len(line.expandtabs(4)) > WIDEST] == []
+def all_blocks() -> Iterator[Block]:
+    for page in PAGES:
+        yield from blocks(page, (ROOT / page).read_text())
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_snippets_of_other_tests_are_referenced(page: str) -> None:
-    for block in blocks(page, (ROOT / page).read_text()):
+def test_code_fits_the_page() -> None:
+    shown = [block for block in all_blocks() if not block.hidden and not block.page.startswith("internals/")]
+    lines = [(block, line) for block in shown for line in block.text.splitlines()]
+    assert [f"{block.where}: {line}" for block, line in lines if len(line.expandtabs(4)) > WIDEST] == []
+
+
+def test_snippets_of_other_tests_are_referenced() -> None:
+    for block in all_blocks():
         if block.ask.named:
             comment = f"snippet: {block.ask.named} -->"
             assert any(comment in text for text in TESTS), f"{block.where}: no test looks for it"
@@ -64,9 +68,8 @@ def not_installed(page: str, text: str) -> list[str]:
     return missing
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_page_that_runs_pytest_installs_it(page: str) -> None:
-    assert not_installed(page, (ROOT / page).read_text()) == []
+def test_page_that_runs_pytest_installs_it() -> None:
+    assert [missing for page in PAGES for missing in not_installed(page, (ROOT / page).read_text())] == []
 
 
 def test_page_without_pytest_install_is_detected() -> None:

@@ -21,7 +21,7 @@ def authority() -> Authority:
     return Authority(trustme.CA())
 
 
-@pytest.mark.parametrize("name", by_day(SCENARIOS, ["cut mid-object", "410 as an event"]))
+@pytest.mark.parametrize("name", by_day(SCENARIOS, ["cut mid-object"]))
 async def test_hostile_scenarios_over_tls(name: str, authority: Authority) -> None:
     with played_as(Variant(authority, QueueKind.REAL_FIFO)), nothing_kept():
         await SCENARIOS[name]()

@@ -225,7 +225,7 @@ def test_foreign_progress_annotation_is_ignored() -> None:
     for annotation in ("", "{", of_another, at_the_end):
         assert progress_of({"metadata": {"annotations": {ANNOTATION: annotation}}}, "v1") is None
     patch = progress_patch("v1", MigrationProgress("x", 3))
-    assert progress_of(patch, "v1") == MigrationProgress("x", 3)
+    assert progress_of(patch, "v1") == MigrationProgress("x", 3, "v1")
 
 
 def entry(version: str, *fields: str, manager: str = "m", operation: str = "Apply", **more: str) -> dict[str, Any]:

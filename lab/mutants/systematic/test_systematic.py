@@ -147,8 +147,8 @@ def test_list_of_equivalent_mutants_is_up_to_date() -> None:
 
 def test_stale_entry_is_detected(tmp_path: Path) -> None:
     listed = tmp_path / "list.toml"
-    listed.write_text("""["cache/core/sync_tracker.py"."gone.function"]\n"a -> b" = "nobody can tell the two" """)
-    assert equivalent.stale(equivalent.read(listed)) == ["cache/core/sync_tracker.py: gone.function: a -> b"]
-    listed.write_text("""["cache/core/sync_tracker.py"."gone.function"]\n"a -> b" = "so" """)
+    listed.write_text("""["cache/core/freshness.py"."gone.function"]\n"a -> b" = "nobody can tell the two" """)
+    assert equivalent.stale(equivalent.read(listed)) == ["cache/core/freshness.py: gone.function: a -> b"]
+    listed.write_text("""["cache/core/freshness.py"."gone.function"]\n"a -> b" = "so" """)
     with pytest.raises(ValueError, match="say why"):
         equivalent.read(listed)

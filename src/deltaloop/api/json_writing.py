@@ -15,14 +15,10 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.json_values import type_of
 from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
 _SIMPLE_KEY: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,99}"
-_SCALARS: Final = frozenset({str, int, bool, type(None)})
-_CONTAINERS: Final = frozenset({dict, list, tuple})
-_VIEWS: Final = frozenset({ReadOnlyMap, ReadOnlyList})  # views of decoded JSON, which can always be encoded
 _FAILURES: Final = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
 
 
@@ -62,6 +58,7 @@ def _known_view(value: object) -> object:
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
 
 
+_decode: Final = msgspec.json.Decoder().decode
 encode_json: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
 """Encoder of decoded JSON."""
 
@@ -112,28 +109,11 @@ def plain_json(value: object, encode: Callable[[object], bytes] = encode_json, s
     """Return the JSON of a value, or None if it is not ``stored`` and the encoder cannot represent all values."""
     try:
         encoded = encode(value)
+        # The encoder also represents times, enums, sets and NaN, which are different values after decoding.
+        is_plain = encoded == stored or _decode(encoded) == value
     except _FAILURES:
         return None
-    if encoded == stored:
-        return encoded
-    containers: list[Any] = [(value,)]
-    for container in containers:  # the list grows during iteration
-        is_mapping = type_of(container) is dict
-        for each in container:
-            if not is_mapping:
-                item = each
-            elif type(each) is str:
-                item = container[each]
-            else:
-                return None
-            kind = type_of(item)
-            if kind in _SCALARS:
-                continue
-            if kind in _CONTAINERS:
-                containers += (item,)
-            elif not (kind is float and math.isfinite(item)) and kind not in _VIEWS:
-                return None
-    return encoded
+    return encoded if is_plain else None
 
 
 def _plain(value: Any, path: str) -> Any:

@@ -17,9 +17,8 @@ from typing import Final, TypeAlias, final
 
 from deltaloop.api.conditions import Condition, conditions_of, is_outdated, is_reason
 from deltaloop.api.json_values import is_mapping, items, mapping
-from deltaloop.api.object_forms import as_resource
 from deltaloop.api.path import Path
-from deltaloop.api.references import reference_to
+from deltaloop.api.references import as_resource, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.times import WallTime, parse_time
 

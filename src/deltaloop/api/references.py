@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import msgspec
 
+from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
-from deltaloop.api.object_forms import as_resource
-from deltaloop.api.resource import OwnerReference
-from deltaloop.api.resource_type import ResourceType, TypedKind
+from deltaloop.api.resource import OwnerReference, Resource
+from deltaloop.api.resource_type import ResourceType, TypedKind, resource_type_of
+
+
+def as_resource(obj: object, what: str = "the object") -> Resource:
+    """Return a ``Resource``, mapping or typed object as a ``Resource``; ``what`` is its name in messages."""
+    if isinstance(obj, Resource):
+        return obj
+    if isinstance(obj, Mapping):
+        return Resource.from_dict(cast("Mapping[str, Any]", obj))
+    kind = resource_type_of(type(obj))
+    if kind is None:
+        raise InvalidArgumentError(
+            f"must be a Resource, a mapping, or an object of a @custom_resource class, got {type(obj).__name__}.",
+            argument=what,
+        )
+    return Resource.from_json(write_json(obj, what), kind)
 
 
 class ObjectReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):

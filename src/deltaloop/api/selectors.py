@@ -326,18 +326,12 @@ def _escape(value: str) -> str:
 
 
 def _unescape(value: str) -> str:
-    result: list[str] = []
-    position = 0
-    while position < len(value):
-        character = value[position]
-        if character == "\\":
-            position += 1
-            if position >= len(value) or value[position] not in "\\,=":
-                sequence = "\\" + value[position : position + 1]
-                raise InvalidSelectorError(f"invalid field selector: invalid escape sequence: {sequence}")
-            character = value[position]
-        elif character in ",=":
-            raise InvalidSelectorError(f"invalid field selector: unescaped character in value: {character}")
-        result.append(character)
-        position += 1
-    return "".join(result)
+    def plain(found: re.Match[str]) -> str:
+        sequence = found[0]
+        if sequence in ",=":
+            raise InvalidSelectorError(f"invalid field selector: unescaped character in value: {sequence}")
+        if sequence[1:] not in ("\\", ",", "="):
+            raise InvalidSelectorError(f"invalid field selector: invalid escape sequence: {sequence}")
+        return sequence[1:]
+
+    return re.sub(r"\\.?|[,=]", plain, value, flags=re.DOTALL)

@@ -27,9 +27,9 @@ def read_manifests(path: Path) -> list[Manifest]:
             documents = [copied(each) for each in _documents(file.read_bytes(), str(file))]
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise ManifestError(f"cannot be read: {reason}", source=str(file)) from error
+            raise ManifestError(f"{file} cannot be read: {reason}", source=str(file)) from error
         except InvalidArgumentError as error:
-            raise ManifestError(str(error).removeprefix(f"{file} "), source=str(file)) from None
+            raise ManifestError(str(error), source=str(file)) from None
         found += manifests_of(documents, source=str(file))
     return found
 

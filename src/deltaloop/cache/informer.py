@@ -19,8 +19,13 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.deltas import Deltas, DeltaType, WholeList, is_keyed, is_whole_list
 from deltaloop.cache.core.freshness import Freshness, is_reached
-from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas, process_keyed
-from deltaloop.cache.core.process_list import ListProcessing
+from deltaloop.cache.core.process_deltas import (
+    ListProcessing,
+    Notification,
+    UpdateNotification,
+    process_deltas,
+    process_keyed,
+)
 from deltaloop.cache.core.real_fifo import BATCH_SIZE
 from deltaloop.cache.core.reflector.reactions import Reaction, Recovery, is_refusal
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics

@@ -18,11 +18,11 @@ from deltaloop.api.resource import Resource, as_it_came
 from deltaloop.cache.core.notification_buffer import (
     BufferPolicy,
     NotificationBuffer,
+    SingleFileTracker,
     key_of,
     make_buffer,
 )
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
-from deltaloop.cache.core.sync_tracker import SingleFileTracker
 from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler, takes_resources
 from deltaloop.cache.metrics import GuardedCacheMetrics
 

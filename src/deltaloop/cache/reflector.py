@@ -23,7 +23,7 @@ from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Change, DeltaType, Unread
-from deltaloop.cache.core.reflector import requests
+from deltaloop.cache.core.reflector import effects
 from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Reaction
@@ -230,7 +230,7 @@ class Reflector:
     async def _list_ranges(self, source: ListWatch, gained: ShardSelector) -> tuple[list[Resource], str]:
         before, source.shard_selector, self._selects = source.shard_selector, gained, gained.matches
         try:
-            options = requests.first_page("", page_size=self._core.options.page_size, server_pages=True)
+            options = effects.first_page("", page_size=self._core.options.page_size, server_pages=True)
             found: list[Resource] = []
             while True:
                 page = await self._received(await source.list(options))
@@ -390,7 +390,7 @@ class Reflector:
     async def _look(self, loop: asyncio.AbstractEventLoop, reading: asyncio.Timeout) -> bool:
         """Probe the server's version. If it went back, report that, stop reading and return True."""
         try:
-            page = await self._lister_watcher.list(requests.PROBE)
+            page = await self._lister_watcher.list(effects.PROBE)
         except Exception as error:  # noqa: BLE001 - the stream itself shows whether the server is reachable
             if self._core.look_at is not None:
                 self._core.look_failed()

@@ -70,10 +70,7 @@ def load_declared(target: str) -> LoadedModule:
             object: a controller, a webhook, a list of controllers and webhooks, or a function without arguments that
             returns such an object.
     """
-    name, colon, attribute = target.partition(":")
-    if not name or (colon and not attribute):
-        raise LoadError(target, "must be MODULE or MODULE:OBJECT, for example my_operator.controllers:reconcile.")
-    module = import_module(target, name)
+    module, attribute = import_target(target, "OBJECT, for example my_operator.controllers:reconcile")
     if attribute:
         return _declared_of(target, module, named_object(target, module, attribute))
     found = declared_in(module)
@@ -95,6 +92,14 @@ def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
         problem = f"module {found.module.__name__} contains only webhooks. Decorate a function with @dl.controller."
         raise LoadError(target, problem, subject=found.module.__name__)
     return found.module, found.controllers
+
+
+def import_target(target: str, wanted: str) -> tuple[ModuleType, str]:
+    """Import the module of a target, and return it with the name after the colon, or an empty string."""
+    name, colon, attribute = target.partition(":")
+    if not name or (colon and not attribute):
+        raise LoadError(target, f"must be MODULE or MODULE:{wanted}.")
+    return import_module(target, name), attribute
 
 
 def import_module(target: str, name: str) -> ModuleType:

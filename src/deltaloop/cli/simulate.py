@@ -17,7 +17,7 @@ import typer
 
 from deltaloop.api.json_values import at
 from deltaloop.apiserver import read_manifests
-from deltaloop.cli.load_controllers import LoadError, declared_in, import_module, load_program, named_object
+from deltaloop.cli.load_controllers import LoadError, declared_in, import_target, load_program, named_object
 from deltaloop.runtime.program.definitions import program_definitions
 from deltaloop.simulation import Schedule, Simulation, SimulationOptions, SimulationReport, parse_replay
 from deltaloop.simulation.core.coverage import coverage_text, paths_text
@@ -110,11 +110,8 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
             module without ``scenario``, a scenario is generated from its controllers and the classes of its kinds.
         may_be_made: Whether a generated scenario is allowed.
     """
-    name, colon, attribute = target.partition(":")
-    if not name or (colon and not attribute):
-        raise LoadError(target, "must be MODULE or MODULE:SCENARIO, for example test_operator.py:scenario.")
-    module = import_module(target, name)
-    if not colon and not hasattr(module, _DEFAULT):
+    module, attribute = import_target(target, "SCENARIO, for example test_operator.py:scenario")
+    if not attribute and not hasattr(module, _DEFAULT):
         controllers = declared_in(module).controllers
         definitions = program_definitions([module], controllers)
         if may_be_made and controllers and definitions:

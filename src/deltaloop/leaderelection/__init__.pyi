@@ -3,10 +3,10 @@ from deltaloop.leaderelection.config import CORE_COMPONENTS as CORE_COMPONENTS
 from deltaloop.leaderelection.config import EXAMPLE as EXAMPLE
 from deltaloop.leaderelection.config import LeaderElectionConfig as LeaderElectionConfig
 from deltaloop.leaderelection.config import LeaderElectionMetrics as LeaderElectionMetrics
-from deltaloop.leaderelection.core.annotation import LEADER_ANNOTATION as LEADER_ANNOTATION
 from deltaloop.leaderelection.core.election import ElectionTiming as ElectionTiming
 from deltaloop.leaderelection.core.election import LossReason as LossReason
 from deltaloop.leaderelection.core.election import ReleaseOutcome as ReleaseOutcome
+from deltaloop.leaderelection.core.record import LEADER_ANNOTATION as LEADER_ANNOTATION
 from deltaloop.leaderelection.core.record import UNKNOWN_LEADER as UNKNOWN_LEADER
 from deltaloop.leaderelection.core.record import LeaderElectionRecord as LeaderElectionRecord
 from deltaloop.leaderelection.core.record import LockState as LockState

@@ -21,11 +21,12 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotFoundError
 from deltaloop.client.client import Client
 from deltaloop.client.transport.protocol import Pool
-from deltaloop.leaderelection.core.annotation import object_with_record, record_from_annotations
 from deltaloop.leaderelection.core.record import (
     LeaderElectionRecord,
     LockState,
     lease_with_record,
+    object_with_record,
+    record_from_annotations,
     record_from_lease,
 )
 from deltaloop.leaderelection.lock import LeaseClient, LockEventRecorder

@@ -141,34 +141,29 @@ class InformerMetrics(RegisteredCollector):
 
     def listed(self, resource: str, *, seconds: float, items: int, streamed: bool) -> None:
         """Record a list."""
-        with self._lock:
-            self._add("reflector_lists", resource)
-            self._add("reflector_streamed_lists", resource, by=int(streamed))
-            self._observe("reflector_list_duration_seconds", seconds, resource)
-            self._observe("reflector_items_per_list", items, resource)
+        self._add("reflector_lists", resource)
+        self._add("reflector_streamed_lists", resource, by=int(streamed))
+        self._observe("reflector_list_duration_seconds", seconds, resource)
+        self._observe("reflector_items_per_list", items, resource)
 
     def watch_opened(self, resource: str) -> None:
         """Count a watch."""
-        with self._lock:
-            self._add("reflector_watches", resource)
+        self._add("reflector_watches", resource)
 
     def watch_ended(self, resource: str, *, seconds: float, events: int) -> None:
         """Record the end of a watch."""
-        with self._lock:
-            self._add("reflector_short_watches", resource, by=int(seconds < _SHORT and events == 0))
-            self._observe("reflector_watch_duration_seconds", seconds, resource)
-            self._observe("reflector_items_per_watch", events, resource)
+        self._add("reflector_short_watches", resource, by=int(seconds < _SHORT and events == 0))
+        self._observe("reflector_watch_duration_seconds", seconds, resource)
+        self._observe("reflector_items_per_watch", events, resource)
 
     def event(self, resource: str, *, event_type: str, size: int) -> None:
         """Count an event."""
-        with self._lock:
-            self._add("deltaloop_reflector_events", resource, event_type)
-            self._add("deltaloop_reflector_event_bytes", resource, by=size)
+        self._add("deltaloop_reflector_events", resource, event_type)
+        self._add("deltaloop_reflector_event_bytes", resource, by=size)
 
     def failed(self, resource: str, *, operation: str, error: str) -> None:
         """Count a failure."""
-        with self._lock:
-            self._add("deltaloop_reflector_failures", resource, operation, error)
+        self._add("deltaloop_reflector_failures", resource, operation, error)
 
     def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
         """Record a delivery.
@@ -176,9 +171,8 @@ class InformerMetrics(RegisteredCollector):
         It ignores ``waiting``, which each scrape reads from the levels.
         """
         del waiting
-        with self._lock:
-            self._observe("deltaloop_informer_handler_duration_seconds", seconds, resource, handler)
-            self._add("deltaloop_informer_handler_failures", resource, handler, by=int(failed))
+        self._observe("deltaloop_informer_handler_duration_seconds", seconds, resource, handler)
+        self._add("deltaloop_informer_handler_failures", resource, handler, by=int(failed))
 
     def describe(self) -> Iterator[Metric]:
         """Yield the metrics without numbers, for the registration."""

@@ -43,23 +43,19 @@ class RestClientMetrics(RegisteredCollector):
 
     def request_done(self, *, code: str, method: str, host: str) -> None:
         """Count a response by its HTTP status, or ``<error>`` without a response."""
-        with self._lock:
-            self._add("rest_client_requests", _known(code), method, host)
+        self._add("rest_client_requests", _known(code), method, host)
 
     def request_duration(self, seconds: float, *, verb: str, host: str) -> None:
         """Record the duration of one attempt."""
-        with self._lock:
-            self._observe("rest_client_request_duration_seconds", seconds, verb, host)
+        self._observe("rest_client_request_duration_seconds", seconds, verb, host)
 
     def rate_limiter_duration(self, seconds: float, *, verb: str, host: str) -> None:
         """Record the delay of an attempt by the client's rate limit."""
-        with self._lock:
-            self._observe("rest_client_rate_limiter_duration_seconds", seconds, verb, host)
+        self._observe("rest_client_rate_limiter_duration_seconds", seconds, verb, host)
 
     def request_retried(self, *, code: str, verb: str, host: str) -> None:
         """Count a retry by the result of the previous attempt."""
-        with self._lock:
-            self._add("rest_client_request_retries", _known(code), verb, host)
+        self._add("rest_client_request_retries", _known(code), verb, host)
 
 
 def _known(code: str) -> str:

@@ -150,10 +150,16 @@ class RegisteredCollector:
 
     def _add(self, name: str, *labels: str, by: float = 1) -> None:
         numbers = self._numbers[name]
-        numbers[labels] = numbers.get(labels, 0) + by
+        with self._lock:
+            numbers[labels] = numbers.get(labels, 0) + by
+
+    def _set(self, name: str, number: float, *labels: str) -> None:
+        with self._lock:
+            self._numbers[name][labels] = number
 
     def _observe(self, name: str, value: float, *labels: str) -> None:
         observed = self._histograms[name]
-        if labels not in observed:
-            observed[labels] = Histogram(self._bounds[name])
-        observed[labels].observe(value)
+        with self._lock:
+            if labels not in observed:
+                observed[labels] = Histogram(self._bounds[name])
+            observed[labels].observe(value)

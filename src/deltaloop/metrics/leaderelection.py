@@ -36,15 +36,12 @@ class LeaderMetrics(RegisteredCollector):
 
     def leader_on(self, name: str) -> None:
         """Record that this process leads."""
-        with self._lock:
-            self._numbers[MASTER_STATUS][(name,)] = 1
+        self._set(MASTER_STATUS, 1, name)
 
     def leader_off(self, name: str) -> None:
         """Record that this process does not lead."""
-        with self._lock:
-            self._numbers[MASTER_STATUS][(name,)] = 0
+        self._set(MASTER_STATUS, 0, name)
 
     def slow_path_exercised(self, name: str) -> None:
         """Record that the first attempt of a renewal failed, so the leader reads the lock."""
-        with self._lock:
-            self._add(_SLOW_PATH, name)
+        self._add(_SLOW_PATH, name)

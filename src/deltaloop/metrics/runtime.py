@@ -92,49 +92,42 @@ class ReconcileMetrics(RegisteredCollector):
 
         ``seconds`` is its duration.
         """
-        with self._lock:
-            self._add("controller_runtime_reconcile", controller, result)
-            for name in counters:
-                if name.removesuffix("_total") in self._numbers:
-                    self._add(name.removesuffix("_total"), controller)
-            self._observe("controller_runtime_reconcile_time_seconds", seconds, controller)
+        self._add("controller_runtime_reconcile", controller, result)
+        for name in counters:
+            if name.removesuffix("_total") in self._numbers:
+                self._add(name.removesuffix("_total"), controller)
+        self._observe("controller_runtime_reconcile_time_seconds", seconds, controller)
 
     def active_workers(self, controller: str, number: int) -> None:
         """Set the number of running reconciles."""
-        with self._lock:
-            self._numbers["controller_runtime_active_workers"][(controller,)] = number
+        self._set("controller_runtime_active_workers", number, controller)
 
     def max_concurrent_reconciles(self, controller: str, number: int) -> None:
         """Set the number of workers, and initialize the controller's counters with zero, as upstream does."""
-        with self._lock:
-            for family in self._families:
-                if family.labels == _CONTROLLER and family.name in self._numbers:
-                    self._add(family.name, controller, by=0)
-            for cause in _CAUSES:
-                self._add("deltaloop_hot_loops", controller, cause, by=0)
-            for result in _RESULTS:
-                self._add("controller_runtime_reconcile", controller, result, by=0)
-            self._numbers["controller_runtime_max_concurrent_reconciles"][(controller,)] = number
+        for family in self._families:
+            if family.labels == _CONTROLLER and family.name in self._numbers:
+                self._add(family.name, controller, by=0)
+        for cause in _CAUSES:
+            self._add("deltaloop_hot_loops", controller, cause, by=0)
+        for result in _RESULTS:
+            self._add("controller_runtime_reconcile", controller, result, by=0)
+        self._set("controller_runtime_max_concurrent_reconciles", number, controller)
 
     def triggered(self, controller: str, source: str, verb: str) -> None:
         """Count a trigger."""
-        with self._lock:
-            self._add("deltaloop_reconcile_triggers", controller, source, verb)
+        self._add("deltaloop_reconcile_triggers", controller, source, verb)
 
     def lingering(self, controller: str, number: int) -> None:
         """Set the number of reconciles that were stopped but have not ended."""
-        with self._lock:
-            self._numbers["deltaloop_reconciles_lingering"][(controller,)] = number
+        self._set("deltaloop_reconciles_lingering", number, controller)
 
     def hot_loop(self, controller: str, cause: str) -> None:
         """Count a hot key."""
-        with self._lock:
-            self._add("deltaloop_hot_loops", controller, cause)
+        self._add("deltaloop_hot_loops", controller, cause)
 
     def slowed_down(self, controller: str) -> None:
         """Count a reconcile that was delayed because its key was hot."""
-        with self._lock:
-            self._add("deltaloop_reconciles_slowed_down", controller)
+        self._add("deltaloop_reconciles_slowed_down", controller)
 
 
 @final

@@ -41,16 +41,13 @@ class ReviewMetrics(RegisteredCollector):
     )
 
     def in_flight(self, path: str, number: int) -> None:
-        with self._lock:
-            self._numbers["controller_runtime_webhook_requests_in_flight"][(path,)] = number
+        self._set("controller_runtime_webhook_requests_in_flight", number, path)
 
     def certificate_valid_until(self, seconds: float) -> None:
         """Set the expiry of the serving certificate, in seconds since 1970."""
-        with self._lock:
-            self._numbers["deltaloop_webhook_certificate_expiry_timestamp_seconds"][()] = seconds
+        self._set("deltaloop_webhook_certificate_expiry_timestamp_seconds", seconds)
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
-        with self._lock:
-            self._add("controller_runtime_webhook_requests", path, str(code))
-            self._add("deltaloop_webhook_reviews", path, outcome)
-            self._observe("controller_runtime_webhook_latency_seconds", seconds, path)
+        self._add("controller_runtime_webhook_requests", path, str(code))
+        self._add("deltaloop_webhook_reviews", path, outcome)
+        self._observe("controller_runtime_webhook_latency_seconds", seconds, path)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, final
 
@@ -35,7 +34,7 @@ from deltaloop.planning.reading import WEBHOOKS, PlanError, kinds_to_read
 from deltaloop.planning.recording import FirstWrite, RecordingTransport
 from deltaloop.runtime import Controller
 from deltaloop.runtime.program.lifespans import STUBS
-from deltaloop.simulation.determinism import deterministic
+from deltaloop.simulation.determinism import deterministic, quiet
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
 from deltaloop.testing.deterministic_loop.thread_turns import thread_turns
 from deltaloop.testing.deterministic_loop.virtual_loop import StalledError, VirtualLoop, run_virtual
@@ -212,22 +211,11 @@ def run_plan(
         keep_objects=keep_objects,
         progress=progress or (lambda _, __: None),
     )
-    with _quiet(), deterministic(_SEED, clock=run.time, epoch=snapshot.epoch):
+    with quiet(), deterministic(_SEED, clock=run.time, epoch=snapshot.epoch):
         try:
             return run_virtual(run.live(), network=MemoryNetwork())
         except StalledError as error:
             raise PlanError(f"the program waits forever: {error}. It must not wait for other systems.") from error
-
-
-@contextmanager
-def _quiet() -> Generator[None, None, None]:
-    """Disable logging in this block, because the plan reports the errors of the program itself."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 @final

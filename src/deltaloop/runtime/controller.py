@@ -346,29 +346,9 @@ def controller(
     Raises:
         InvalidControllerError: If the declaration is invalid.
     """
+    options: dict[str, Any] = {**locals(), "indexers": indexers or {}}
 
     def declare(function: ReconcileFunction) -> Controller:
-        return Controller(
-            function=function,
-            resource=resource,
-            owns=owns,
-            children=children,
-            watches=watches,
-            sources=sources,
-            reads=reads,
-            tracks=tracks,
-            writes=writes,
-            workers=workers,
-            predicates=predicates,
-            timeout=timeout,
-            rate_limiter=rate_limiter,
-            name=name,
-            namespace=namespace,
-            indexers=indexers or {},
-            queue=queue,
-            hot_loops=hot_loops,
-            lifespan=lifespan,
-            finalizer=finalizer,
-        )
+        return Controller(function=function, **options)
 
     return declare

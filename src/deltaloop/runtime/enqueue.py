@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, final
 
 from deltaloop._internal.tracebacks import ErrorSummaries
-from deltaloop.api.object_forms import as_resource
+from deltaloop.api.references import as_resource
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import TypedKind
 from deltaloop.runtime.core.predicates import Change, Predicate

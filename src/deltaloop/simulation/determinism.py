@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
+import logging
 import os
 import random
 import sys
@@ -53,6 +54,17 @@ class SimulationRunningError(DeltaloopError):
             "another simulation is running, and it controls the clock and randomness of this process. Run simulations "
             "one after another, or in separate processes."
         )
+
+
+@contextmanager
+def quiet() -> Generator[None, None, None]:
+    """Disable logging in this block, because the run reports the errors of the program itself."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

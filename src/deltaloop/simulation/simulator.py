@@ -6,7 +6,6 @@ import asyncio
 import datetime as dt
 import gc
 import hashlib
-import logging
 import random
 import sys
 import time
@@ -42,10 +41,9 @@ from deltaloop.simulation.core.end_states import (
     learnt,
     without_drawn_names,
 )
-from deltaloop.simulation.core.findings import Findings
 from deltaloop.simulation.core.guided_search import GuidedSearch
 from deltaloop.simulation.core.oracles import Problem, SimulationRun, problems_of
-from deltaloop.simulation.core.reports import Failure, SimulationReport
+from deltaloop.simulation.core.reports import Failure, Findings, SimulationReport
 from deltaloop.simulation.core.schedules import (
     AGEING,
     ALL_KINDS,
@@ -60,7 +58,7 @@ from deltaloop.simulation.core.schedules import (
     shorter,
     systematic,
 )
-from deltaloop.simulation.determinism import deterministic
+from deltaloop.simulation.determinism import deterministic, quiet
 from deltaloop.simulation.nondeterminism import detect_nondeterminism
 from deltaloop.simulation.ordered_tasks import ordered_tasks
 from deltaloop.testing.deterministic_loop.memory_network import MemoryNetwork
@@ -226,7 +224,7 @@ class Simulation:
         Raises:
             BrokenReferenceError: If the run without faults fails.
         """
-        with _quiet(), _nothing_collected():
+        with quiet(), _nothing_collected():
             self._found = found = Findings(self.reference)
             self._learn()
             self._explore(found, progress)
@@ -515,17 +513,6 @@ def _nothing_collected() -> Generator[None, None, None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-@contextmanager
-def _quiet() -> Generator[None, None, None]:
-    """Disable logging in this block, because programs log each of the injected faults."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 def _elsewhere(run: Callable[[], SimulationRun]) -> SimulationRun:

@@ -9,13 +9,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
 from deltaloop.api.status import NotFoundError
 from deltaloop.client import Client
-from deltaloop.webhooks.core.registrations import (
-    RegisteredWebhook,
-    WebhookAddress,
-    configuration,
-    conversion_stanza,
-)
-from deltaloop.webhooks.declaring import AdmissionWebhook
+from deltaloop.webhooks.core.registrations import WebhookAddress, configuration, conversion_stanza
 from deltaloop.webhooks.webhook_set import WebhookSet
 
 _MANAGER: Final = "deltaloop-webhooks"
@@ -33,10 +27,10 @@ def registrations(
         own_namespace: Namespace of the program, whose objects are not reviewed. Empty reviews all namespaces.
     """
     documents: list[dict[str, Any]] = []
-    mutating = [_registered(each) for each in webhooks.admission if each.mutates]
+    mutating = [each for each in webhooks.admission if each.mutates]
     if mutating:
         documents.append(configuration("Mutating", mutating, address, name=name, own_namespace=own_namespace))
-    validating = [_registered(each) for each in webhooks.admission if not each.mutates]
+    validating = [each for each in webhooks.admission if not each.mutates]
     if validating:
         documents.append(configuration("Validating", validating, address, name=name, own_namespace=own_namespace))
     documents += [conversion_stanza(each.type.group_resource, each.path, address) for each in webhooks.conversions]
@@ -57,18 +51,3 @@ async def register(client: Client, documents: Iterable[Mapping[str, Any]]) -> No
             raise InvalidArgumentError(
                 f"must be registered after the CustomResourceDefinition {name}.", argument="webhooks"
             ) from None
-
-
-def _registered(webhook: AdmissionWebhook) -> RegisteredWebhook:
-    kind = webhook.type
-    return RegisteredWebhook(
-        name=webhook.name,
-        path=webhook.path,
-        group=kind.group,
-        version=kind.version,
-        resources=tuple(f"{kind.plural}/{each}" for each in webhook.subresources) or (kind.plural,),
-        namespaced=kind.namespaced,
-        operations=tuple(webhook.operations),
-        failure_policy=webhook.failure_policy,
-        timeout=webhook.timeout,
-    )

@@ -12,7 +12,6 @@ import ssl
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, final
 
 from aiohttp import web
@@ -141,9 +140,7 @@ class WebhookServer:
         _logger.info("serving webhooks", extra={"url": self.url, "paths": sorted(self.webhooks.by_path)})
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         """Stop after the reviews in flight are complete or ``stop_timeout`` has passed."""
         listener, self._listener = self._listener, None
         self._answers = False

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast, final
 
 from deltaloop._internal.threads import beside_loop
@@ -77,9 +76,7 @@ class Turn:
         await self._begin()
         return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         self._end()
 
     async def worked(self) -> None:

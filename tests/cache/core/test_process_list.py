@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaType, WholeList
-from deltaloop.cache.core.process_deltas import Notification, process_deltas
-from deltaloop.cache.core.process_list import ListProcessing
+from deltaloop.cache.core.process_deltas import ListProcessing, Notification, process_deltas
 from deltaloop.cache.core.real_fifo import TURN
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.store import Indexer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.cache.core.sync_tracker import SingleFileTracker
+from deltaloop.cache.core.notification_buffer import SingleFileTracker
 
 
 def test_synced_means_handed_out_and_delivered() -> None:

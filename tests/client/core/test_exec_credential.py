@@ -17,7 +17,6 @@ from deltaloop.client.core.exec_credential import (
     EXEC_INFO,
     V1,
     V1BETA1,
-    ExecAnswer,
     PluginCall,
     PluginEnd,
     PluginOutcome,
@@ -38,7 +37,7 @@ def printed(version: str = V1, **status: Any) -> bytes:
     return msgspec.json.encode({"kind": "ExecCredential", "apiVersion": version, "status": status})
 
 
-def answer(output: bytes, plugin: ExecPlugin = PLUGIN) -> ExecAnswer:
+def answer(output: bytes, plugin: ExecPlugin = PLUGIN) -> tuple[Credential, float | None]:
     return plugin_answer(plugin, PluginOutcome(output=output), CALL)
 
 
@@ -127,26 +126,26 @@ def test_invalid_plugin_settings_raise_error(fields: dict[str, Any], message: st
 
 
 def test_token_of_plugin_is_read() -> None:
-    assert answer(printed(token="t")) == ExecAnswer(credential=bearer("t"), expires_at=None)
+    assert answer(printed(token="t")) == (bearer("t"), None)
 
 
 def test_expiry_of_plugin_token_is_read() -> None:
-    assert answer(printed(token="t", expirationTimestamp="2026-01-02T03:04:05+01:00")).expires_at == 1767319445.0
+    assert answer(printed(token="t", expirationTimestamp="2026-01-02T03:04:05+01:00"))[1] == 1767319445.0
 
 
 def test_certificate_of_plugin_is_read_with_and_without_token() -> None:
-    alone = answer(printed(clientCertificateData="crt", clientKeyData="planted")).credential
+    alone = answer(printed(clientCertificateData="crt", clientKeyData="planted"))[0]
     assert alone.authorization is None
     assert alone.certificate is not None
     assert (alone.certificate.certificate, alone.certificate.key.reveal()) == (b"crt", "planted")
-    both = answer(printed(clientCertificateData="crt", clientKeyData="planted", token="planted")).credential
+    both = answer(printed(clientCertificateData="crt", clientKeyData="planted", token="planted"))[0]
     assert both == Credential(authorization=SecretText("Bearer planted"), certificate=alone.certificate)
     assert "planted" not in repr(both)
 
 
 def test_plugin_output_must_have_requested_version() -> None:
     beta = ExecPlugin(command="login", api_version=V1BETA1)
-    assert answer(printed(V1BETA1, token="t"), beta).credential == bearer("t")
+    assert answer(printed(V1BETA1, token="t"), beta)[0] == bearer("t")
     assert "ExecCredential of client.authentication.k8s.io/v1," in failed(
         PluginOutcome(output=printed(V1BETA1, token="planted"))
     )
@@ -249,7 +248,7 @@ def test_any_plugin_output_raises_only_credentials_error(output: bytes) -> None:
         got = answer(output)
     except CredentialsError:
         return
-    assert got.credential.authorization or got.credential.certificate
+    assert got[0].authorization or got[0].certificate
 
 
 def test_repr_of_plugin_outcome_hides_output() -> None:
@@ -281,7 +280,7 @@ _YAML = f"apiVersion: {V1}\nkind: ExecCredential\nstatus:\n  token: a\n".encode(
     ids=["BOM", "empty kind", "null kind", "no kind", "YAML", "YAML with BOM"],
 )
 def test_output_that_kubectl_accepts(output: bytes) -> None:
-    assert answer(output).credential == bearer("a")
+    assert answer(output)[0] == bearer("a")
 
 
 @pytest.mark.parametrize(

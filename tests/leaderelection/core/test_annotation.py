@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from deltaloop.leaderelection.core.annotation import (
+from deltaloop.leaderelection.core.record import (
     LEADER_ANNOTATION,
+    UNKNOWN_LEADER,
+    LeaderElectionRecord,
     decode_record,
     encode_record,
     object_with_record,
     record_from_annotations,
 )
-from deltaloop.leaderelection.core.record import UNKNOWN_LEADER, LeaderElectionRecord
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 999000, tzinfo=timezone(timedelta(hours=1)))
 

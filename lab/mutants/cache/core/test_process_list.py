@@ -6,7 +6,7 @@ import pytest
 from tests.cache.core.test_process_list import check, pods
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.process_list import ListProcessing
+from deltaloop.cache.core.process_deltas import ListProcessing
 from lab.mutants.edited import edited
 
 TellsAllAsNew = edited(

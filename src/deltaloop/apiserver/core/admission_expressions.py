@@ -29,7 +29,7 @@ from deltaloop.cel.kubernetes import (
 )
 from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
-from deltaloop.crds.cel_environments import NEW, STORED
+from deltaloop.crds.rules.compiled import NEW, STORED
 from deltaloop.schemas.field_errors import SchemaError, internal, invalid_value
 
 VARIABLES: Final = "variables"

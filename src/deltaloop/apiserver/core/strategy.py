@@ -216,32 +216,6 @@ def _none(*_: object) -> tuple[()]:
     return ()
 
 
-def _as_it_is(
-    _before: dict[str, object] | None, after: dict[str, object], _writes: Writes, _moment: Moment
-) -> dict[str, object]:
-    return after
-
-
-def _no_holders(_obj: dict[str, object]) -> bool:
-    return False
-
-
-def _no_text(_obj: dict[str, object]) -> str:
-    return ""
-
-
-def _no_default(_listed: Sequence[Mapping[str, object]]) -> str:
-    return ""
-
-
-def _no_grace(_obj: dict[str, object], _asked: int | None) -> int:
-    return 0
-
-
-def _no_cells(_obj: Mapping[str, object], _now: float) -> dict[str, object]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
     """Strategy of one kind. The defaults are the common behavior.
@@ -308,14 +282,16 @@ class Strategy:
     row_conditions: Callable[[Mapping[str, object]], Sequence[Mapping[str, str]]] = _none
     reported: tuple[Resource, ...] = ()
     row_order: Callable[[Mapping[str, Any]], Any] | None = None
-    default_of: Callable[[Sequence[Mapping[str, object]]], str] = _no_default
+    default_of: Callable[[Sequence[Mapping[str, object]]], str] = lambda _listed: ""
     check_new: Callable[[ResourceType[Resource], str, Writes], None] = _nothing
-    store: Callable[[dict[str, object] | None, dict[str, object], Writes, Moment], dict[str, object]] = _as_it_is
+    store: Callable[[dict[str, object] | None, dict[str, object], Writes, Moment], dict[str, object]] = (
+        lambda _before, after, _writes, _moment: after
+    )
     mark: Callable[[dict[str, object], dict[str, object]], None] = _nothing
     marked: Callable[[Resource, Writes, float], None] = _nothing
     removed: Callable[[str, Resource, Writes, float], None] = _nothing
-    is_held: Callable[[dict[str, object]], bool] = _no_holders
-    grace: Callable[[dict[str, object], int | None], int] = _no_grace
+    is_held: Callable[[dict[str, object]], bool] = lambda _obj: False
+    grace: Callable[[dict[str, object], int | None], int] = lambda _obj, _asked: 0
     finalizers: tuple[str, ...] = ()
     dependents: Literal["deleted", "orphaned", "ignored"] = "deleted"
     delete_warning: str = ""
@@ -324,9 +300,9 @@ class Strategy:
     marked_when_removed: bool = False
     status_when_new: bool = False
     reset_fields: Mapping[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
-    why_unserved: Callable[[dict[str, object]], str] = _no_text
+    why_unserved: Callable[[dict[str, object]], str] = lambda _obj: ""
     cells: Mapping[str, Cell] = field(default_factory=dict[str, Cell])
-    timed_cells: Callable[[Mapping[str, object], float], Mapping[str, object]] = _no_cells
+    timed_cells: Callable[[Mapping[str, object], float], Mapping[str, object]] = lambda _obj, _now: {}
 
 
 PLAIN: Final = Strategy()

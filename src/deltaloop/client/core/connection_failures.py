@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import ssl
-from enum import Enum, auto
+from enum import Enum
 from typing import Final, final
 
 import msgspec
@@ -25,15 +25,20 @@ CUTS: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
 
 
 class FailureKind(Enum):
-    NAME = auto()
-    REFUSED = auto()
-    CONNECT = auto()
-    CERTIFICATE = auto()
-    TLS = auto()
-    PROXY = auto()
-    NO_ANSWER = auto()
-    MALFORMED = auto()
-    BROKE = auto()
+    """Failures with the texts that describe them."""
+
+    NAME = "cannot resolve the host name of {address}"
+    REFUSED = "connection refused at {address}: no server listens there"
+    CONNECT = "cannot connect to {address}: {reason}"
+    CERTIFICATE = (
+        "cannot verify the certificate of {address}: {reason}; "
+        "check the CA, and tls-server-name if the address differs from the name in the certificate"
+    )
+    TLS = "cannot establish TLS with {address}: {reason}"
+    PROXY = "the proxy did not connect to {address}: {reason}"
+    NO_ANSWER = "{address} closed the connection without a response"
+    MALFORMED = "cannot read the response of {address} as HTTP: {reason}"
+    BROKE = "the connection to {address} broke: {reason}"
 
 
 @final
@@ -49,28 +54,7 @@ class ConnectionFailure(msgspec.Struct, frozen=True):
         return self.kind in (FailureKind.CERTIFICATE, FailureKind.TLS)
 
     def describe(self, address: str) -> str:
-        match self.kind:
-            case FailureKind.NAME:
-                return f"cannot resolve the host name of {address}"
-            case FailureKind.REFUSED:
-                return f"connection refused at {address}: no server listens there"
-            case FailureKind.CONNECT:
-                return f"cannot connect to {address}: {self.reason}"
-            case FailureKind.CERTIFICATE:
-                return (
-                    f"cannot verify the certificate of {address}: {self.reason}; "
-                    "check the CA, and tls-server-name if the address differs from the name in the certificate"
-                )
-            case FailureKind.TLS:
-                return f"cannot establish TLS with {address}: {self.reason}"
-            case FailureKind.PROXY:
-                return f"the proxy did not connect to {address}: {self.reason}"
-            case FailureKind.NO_ANSWER:
-                return f"{address} closed the connection without a response"
-            case FailureKind.MALFORMED:
-                return f"cannot read the response of {address} as HTTP: {self.reason}"
-            case FailureKind.BROKE:
-                return f"the connection to {address} broke: {self.reason}"
+        return self.kind.value.format(address=address, reason=self.reason)
 
 
 def of_connecting(error: OSError) -> ConnectionFailure:

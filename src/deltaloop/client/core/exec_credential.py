@@ -125,14 +125,6 @@ class PluginOutcome:
     stderr: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecAnswer:
-    """Credential with its expiry in seconds since 1970, or None if it does not expire."""
-
-    credential: Credential
-    expires_at: float | None
-
-
 def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: bool) -> PluginCall:
     """Return the invocation of a plugin, or raise CredentialsError if it requires a terminal and there is none."""
     if plugin.interactive_mode is InteractiveMode.ALWAYS and not is_terminal:
@@ -156,8 +148,11 @@ def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: 
     )
 
 
-def plugin_answer(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> ExecAnswer:
-    """Return the credential that a plugin printed, or raise CredentialsError."""
+def plugin_answer(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> tuple[Credential, float | None]:
+    """Return the credential that a plugin printed, with its expiry in seconds since 1970 or None.
+
+    Raises CredentialsError.
+    """
     if outcome.end is not PluginEnd.EXITED or outcome.code != 0:
         raise CredentialsError(plugin.name, _failure(plugin, outcome, call))
     try:
@@ -221,7 +216,7 @@ def _read(output: bytes) -> _ExecCredential:
     return msgspec.convert(read_yaml_body(output, source="the output", repeated=[]), _ExecCredential)
 
 
-def _answer(said: _ExecCredential, api_version: str) -> ExecAnswer:
+def _answer(said: _ExecCredential, api_version: str) -> tuple[Credential, float | None]:
     if (said.kind or _KIND) != _KIND or said.apiVersion != api_version:
         raise _UnusableError(f"the output is not an {_KIND} of {api_version}, the value of exec.apiVersion")
     status = said.status
@@ -234,13 +229,11 @@ def _answer(said: _ExecCredential, api_version: str) -> ExecAnswer:
         raise _UnusableError("the ExecCredential must contain client certificate and client key together")
     if token and not is_header_value(token):
         raise _UnusableError("the token contains a line break or another control character")
-    return ExecAnswer(
-        credential=Credential(
-            authorization=SecretText(f"Bearer {token}") if token else None,
-            certificate=_certificate(certificate, key) if certificate and key else None,
-        ),
-        expires_at=_expiry(status.expirationTimestamp) if status.expirationTimestamp is not None else None,
+    credential = Credential(
+        authorization=SecretText(f"Bearer {token}") if token else None,
+        certificate=_certificate(certificate, key) if certificate and key else None,
     )
+    return credential, None if status.expirationTimestamp is None else _expiry(status.expirationTimestamp)
 
 
 def _certificate(certificate: str, key: str) -> ClientCertificate:

@@ -1,4 +1,7 @@
-"""Run exec plugins and cache their credentials."""
+"""Run exec plugins, and cache their credentials.
+
+A plugin without standard input runs in its own session, so that its child processes can be killed.
+"""
 
 from __future__ import annotations
 
@@ -192,8 +195,7 @@ class ExecCredentials:
     async def _login(self) -> tuple[Credential, float | None]:
         call = plugin_call(self._plugin, os.environ, is_terminal=self._is_terminal())
         _log.debug("starting exec plugin", extra={"plugin": self._plugin.command, "interactive": call.has_stdin})
-        answer = plugin_answer(self._plugin, await self._run(call), call)
-        return answer.credential, answer.expires_at
+        return plugin_answer(self._plugin, await self._run(call), call)
 
     def __repr__(self) -> str:
         return f"<ExecCredentials {self._plugin.command}>"

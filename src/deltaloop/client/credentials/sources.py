@@ -41,45 +41,37 @@ class Credentials(Protocol):
         ...
 
 
-@final
-class StaticToken:
-    """Bearer token that does not change."""
-
-    def __init__(self, token: SecretText) -> None:
-        self.fixed: Credential = bearer(token.reveal())
+class _Fixed:
+    fixed: Credential
 
     async def credential(self) -> Credential:
-        """Return the token."""
+        """Return the credential."""
         return self.fixed
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Return None, because no other token exists."""
+        """Return None, because no other credential exists."""
         del rejected
         return None
 
     def __repr__(self) -> str:
-        return "<StaticToken>"
+        return f"<{type(self).__name__}>"
 
 
 @final
-class BasicAuth:
+class StaticToken(_Fixed):
+    """Bearer token that does not change."""
+
+    def __init__(self, token: SecretText) -> None:
+        self.fixed = bearer(token.reveal())
+
+
+@final
+class BasicAuth(_Fixed):
     """User name and password."""
 
     def __init__(self, username: str, password: SecretText) -> None:
         pair = f"{username}:{password.reveal()}".encode()
-        self.fixed: Credential = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
-
-    async def credential(self) -> Credential:
-        """Return the user name and password."""
-        return self.fixed
-
-    async def renew(self, rejected: Credential) -> Credential | None:
-        """Return None, because no other password exists."""
-        del rejected
-        return None
-
-    def __repr__(self) -> str:
-        return "<BasicAuth>"
+        self.fixed = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
 
 
 @final

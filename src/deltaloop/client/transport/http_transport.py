@@ -80,6 +80,7 @@ _MOST_PREPARED: Final = 256
 _TIMER_SLACK: Final = 0.001
 _TIMER_EARLY: Final = 1e-6
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+_NO_BODY: Final = b"Content-Length: 0\r\n\r\n"
 _NOBODY: Final = Credential()
 _BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError, DeadlinePassedError, OSError)
 
@@ -227,12 +228,13 @@ class HttpTransport:
             quoted = path.encode("utf-8", "surrogatepass")
             if quoted.translate(None, IN_PATH):
                 target(path, {})  # raises
-            large = body is not None and len(body) > SLICE
-            if body is not None:
-                end = b"Content-Length: %d\r\n\r\n" % len(body)
+            large = False
+            if body is None:
+                data = b"".join((before, quoted, after, _NO_BODY if method in _WITH_BODY else b"\r\n"))
             else:
-                end = b"Content-Length: 0\r\n\r\n" if method in _WITH_BODY else b"\r\n"
-            data = b"".join((before, quoted, after, end, b"" if large else body or b""))
+                large = len(body) > SLICE
+                length = b"Content-Length: %d\r\n\r\n" % len(body)
+                data = b"".join((before, quoted, after, length, b"" if large else body))
             tls = self._tls
             if tls is None:
                 context = None

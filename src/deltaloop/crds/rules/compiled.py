@@ -15,11 +15,18 @@ import msgspec
 
 from deltaloop import cel
 from deltaloop.api.json_values import is_mapping, items, mapping, text
+from deltaloop.api.kubernetes_version import MINOR
+from deltaloop.cel import Environment
 from deltaloop.cel.errors import InvalidExpressionError
-from deltaloop.crds.cel_environments import NEW, STORED
+from deltaloop.cel.kubernetes import kubernetes_environment
 from deltaloop.crds.rules.declarations import Declared, DeclaredTypes, declared, is_whole
 from deltaloop.crds.rules.values import Reader, reader
 from deltaloop.schemas.described_fields import described_field
+
+_MAJOR, _MINOR = (int(part) for part in MINOR.split("."))
+STORED: Final[Environment] = kubernetes_environment()
+NEW: Final[Environment] = kubernetes_environment((_MAJOR, _MINOR - 1))
+
 
 _encode: Final = msgspec.json.Encoder().encode
 RULES: Final = "x-kubernetes-validations"

@@ -1,19 +1,39 @@
 """Schemas as CEL types, with the sizes of values for cost estimates.
 
 Source: apiserver pkg/cel/common/schemas.go, pkg/cel/types.go, pkg/cel/limits.go; apiextensions-apiserver
-pkg/apiserver/schema/cel/compilation.go, pkg/apiserver/schema/cel/model.
+pkg/apiserver/schema/cel/compilation.go, pkg/apiserver/schema/cel/model; apiserver pkg/cel/escaping.go.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final, final
 
 from deltaloop import cel
 from deltaloop.api.json_values import integer, is_mapping, items, mapping, text, texts
 from deltaloop.cel.kubernetes import MAX_REQUEST_BYTES
-from deltaloop.crds.rules.names import RESERVED, escaped
 from deltaloop.schemas.structural import EMBEDDED, INT_OR_STRING
+
+RESERVED: Final = frozenset(
+    {
+        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+        "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    }
+)  # fmt: skip
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_SPECIAL: Final = re.compile("__|[-./]")
+_NAME: Final = re.compile("[A-Za-z_./-][A-Za-z0-9_./-]*")
+
+
+def escaped(name: str) -> str | None:
+    """Return the identifier of a field, or None if it cannot have one."""
+    if name in RESERVED:
+        return f"__{name}__"
+    if not _NAME.fullmatch(name):
+        return None
+    return _SPECIAL.sub(lambda match: _ESCAPES[match[0]], name)
+
 
 _LONGEST_NAME: Final = 253
 _LONGEST_TEXT: Final = MAX_REQUEST_BYTES - 2  # without quotation marks

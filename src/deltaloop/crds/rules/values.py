@@ -19,8 +19,7 @@ from deltaloop.cel import Duration, Timestamp
 from deltaloop.cel.errors import EvaluationError, FailedValue
 from deltaloop.cel.libraries.instants import parse_timestamp
 from deltaloop.cel.values import SECOND, KeyedList, SetList
-from deltaloop.crds.rules.declarations import is_whole, with_identity
-from deltaloop.crds.rules.names import RESERVED, escaped
+from deltaloop.crds.rules.declarations import RESERVED, escaped, is_whole, with_identity
 from deltaloop.schemas.formats import duration_nanoseconds, fits
 from deltaloop.schemas.go_numbers import DATE_LAYOUT, LOCAL_LAYOUT, go_type, why_no_time
 from deltaloop.schemas.structural import INT_OR_STRING

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 import msgspec
 
@@ -357,28 +357,20 @@ def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
         yield Diagnosis(
             kind=DiagnosisKind.HELD_SLOT,
             stuck=True,
-            subject=_subject(name, [slot.key for slot in slots]),
             cause=f"{len(slots)} of {state.workers} worker slots wait here{stopped}; {queue.queued} keys are queued",
             remedy=remedy,
-            seconds=first.seconds,
-            count=len(slots),
             where=first.where,
-            controller=name,
-            keys=_first(slot.key for slot in slots),
+            **_of_keys(name, slots),
         )
     for keys in _grouped(state.parked, lambda key: (key.error, key.where)):
         yield Diagnosis(
             kind=DiagnosisKind.PARKED_KEY,
             stuck=True,
-            subject=_subject(name, [key.key for key in keys]),
             cause=f"{keys[0].error or 'the last error'} is permanent, so the key is not retried"
             + _total(state.parked, queue.parked, "are parked"),
             remedy="Fix the cause, then change the object or retry the parked key.",
-            seconds=max(key.seconds for key in keys),
-            count=len(keys),
             where=keys[0].where,
-            controller=name,
-            keys=_first(key.key for key in keys),
+            **_of_keys(name, keys),
         )
     failing = [key for key in state.failing if key.attempts >= FAILURES]
     for group in _grouped(failing, lambda key: (key.error, key.where)):
@@ -387,15 +379,11 @@ def _of_controller(state: ControllerSeen) -> Iterator[Diagnosis]:
         yield Diagnosis(
             kind=DiagnosisKind.BACK_OFF,
             stuck=any(key.seconds >= FAILING_AFTER for key in group),
-            subject=_subject(name, [key.key for key in group]),
             cause=f"{group[0].error or 'an error'} in {max(key.attempts for key in group)} attempts, and {then}"
             + _total(state.failing, queue.failing, "fail"),
             remedy="Fix the error; its text is in the log record with this key.",
-            seconds=max(key.seconds for key in group),
-            count=len(group),
             where=group[0].where,
-            controller=name,
-            keys=_first(key.key for key in group),
+            **_of_keys(name, group),
         )
     yield from _of_hot_keys(state)
     if state.paused_for is not None:
@@ -429,15 +417,11 @@ def _of_hot_keys(state: ControllerSeen) -> Iterator[Diagnosis]:
         yield Diagnosis(
             kind=DiagnosisKind.FIGHT if first.fight else DiagnosisKind.HOT_LOOP,
             stuck=True,
-            subject=_subject(state.name, [key.key for key in keys]),
             cause=f"{first.other or 'an unknown writer'} and this controller change {target} in turn"
             if first.fight
             else f"each reconcile changes {target} and triggers itself; it is slowed down to {first.interval:g} s",
             remedy="Let one writer set each of these fields." if first.fight else "Write only values that change.",
-            seconds=max(key.seconds for key in keys),
-            count=len(keys),
-            controller=state.name,
-            keys=_first(key.key for key in keys),
+            **_of_keys(state.name, keys),
         )
 
 
@@ -487,10 +471,13 @@ def _grouped(items: Iterable[T], by: Callable[[T], Hashable]) -> list[list[T]]:
     return list(groups.values())
 
 
-def _subject(controller: str, keys: Sequence[str]) -> str:
+def _of_keys(controller: str, seen: Sequence[SlotSeen | FailingKey | ParkedKey | HotKey]) -> dict[str, Any]:
+    keys = [each.key for each in seen]
     more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-    return f"{controller} {keys[0]}{more}"
-
-
-def _first(keys: Iterable[str]) -> tuple[str, ...]:
-    return tuple(key for key, _ in zip(keys, range(_KEYS_NAMED), strict=False))
+    return {
+        "subject": f"{controller} {keys[0]}{more}",
+        "seconds": max(each.seconds for each in seen),
+        "count": len(keys),
+        "controller": controller,
+        "keys": tuple(keys[:_KEYS_NAMED]),
+    }

@@ -269,11 +269,12 @@ class HotLoops:
         if last is None:
             if len(objects) >= _OBJECTS:
                 del objects[next(iter(objects))]
-            present = _Written()
+            present = objects[subject] = _Written(write.verb, write.uid, write.version, write.after)
+            if not own:
+                return None
         else:
             del objects[subject]
-            present = last
-        objects[subject] = present
+            present = objects[subject] = last
         if last is not None and (own or write.before is None or write.before.resource_version != last.version):
             contested = self._contested(last, write, own=own or known.hot is not None, now=now)
         theirs = present.after

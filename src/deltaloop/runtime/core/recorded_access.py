@@ -8,7 +8,7 @@ Source: apiserver pkg/endpoints/request/requestinfo.go, for paths and verbs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 import msgspec
 
@@ -57,6 +57,19 @@ def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
     return _VERBS.get(method, method.lower())
 
 
+class _FormRule(msgspec.Struct):
+    group: str
+    resource: str
+    verb: str
+    namespace: str
+
+
+class _Form(msgspec.Struct):
+    format: int
+    rules: list[_FormRule]
+    namespace: str | None = None
+
+
 @final
 class RecordedAccess:
     def __init__(self, *, namespace: str | None = None, rules: Iterable[AccessRule] = ()) -> None:
@@ -83,33 +96,22 @@ class RecordedAccess:
         return tuple(sorted(dict.fromkeys(widened)))
 
     def to_dict(self) -> dict[str, Any]:
-        rules = [
-            {"group": rule.group, "resource": rule.resource, "verb": rule.verb, "namespace": rule.namespace}
-            for rule in sorted(self._rules)
-        ]
-        return {"format": _FORMAT, "namespace": self.namespace, "rules": rules}
+        rules = [_FormRule(rule.group, rule.resource, rule.verb, rule.namespace) for rule in sorted(self._rules)]
+        form: dict[str, Any] = msgspec.to_builtins(_Form(_FORMAT, rules, self.namespace))
+        return form
 
     @classmethod
     def from_dict(cls, fields: object, *, source: str) -> RecordedAccess:
         """Read the result of ``to_dict``, or raise InvalidArgumentError, which names ``source``."""
         wrong = f"{source} must be a file of `deltaloop run MODULE --record-access FILE`."
-        if not isinstance(fields, dict):
+        try:
+            form = msgspec.convert(fields, _Form)
+        except msgspec.ValidationError:
+            raise InvalidArgumentError(wrong) from None
+        if form.format != _FORMAT:
             raise InvalidArgumentError(wrong)
-        known = cast("dict[str, Any]", fields)
-        namespace, found = known.get("namespace"), known.get("rules")
-        if known.get("format") != _FORMAT or not isinstance(found, list) or not isinstance(namespace, str | None):
-            raise InvalidArgumentError(wrong)
-        rules: list[AccessRule] = []
-        for item in cast("list[Any]", found):
-            try:
-                rules.append(_read_rule(item))
-            except (KeyError, TypeError):
-                raise InvalidArgumentError(wrong) from None
-        return cls(namespace=namespace, rules=rules)
-
-
-def _read_rule(item: Any) -> AccessRule:
-    names = [item[name] for name in ("group", "resource", "verb", "namespace")]
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError("a rule must consist of strings")
-    return AccessRule(names[0], names[1], names[2], names[3], namespaced=bool(names[3]))
+        rules = [
+            AccessRule(rule.group, rule.resource, rule.verb, rule.namespace, namespaced=bool(rule.namespace))
+            for rule in form.rules
+        ]
+        return cls(namespace=form.namespace, rules=rules)

@@ -145,18 +145,16 @@ def requests_for(
     trigger = Trigger(source, verb, reference, before, after, now)
     if mapper is own_key and subject.name and (old is None or old.key == subject.key):
         return (subject.key,), trigger
-    keys: dict[str, None] = {}
     try:
-        for obj in (old, new):
-            for key in () if obj is None else keys_of(mapper(obj)):
-                keys[key] = None
+        keys = keys_of(mapper(subject))
+        earlier = () if old is None or old is subject else keys_of(mapper(old))
     except InvalidRequestsError as error:
         error.where = defined_at(mapper)
         raise
-    return keys, trigger
+    return keys if len(keys) < 2 and earlier in ((), keys) else dict.fromkeys((*earlier, *keys)), trigger
 
 
-def keys_of(mapped: Any) -> Iterable[str]:
+def keys_of(mapped: Any) -> tuple[str, ...]:
     """Return the keys in a mapper's result, or raise InvalidRequestsError."""
     values: Iterable[Any] = mapped
     if type(mapped) not in (list, tuple) and (

@@ -17,10 +17,11 @@ Source: apimachinery pkg/api/meta ``SetStatusCondition``; JSON merge patch (RFC 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, final
 
 import msgspec
 
+from deltaloop._internal.tracebacks import leaves_of
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, type_of
 from deltaloop.api.json_writing import write_json
@@ -244,7 +245,7 @@ def describe_error(error: Exception) -> tuple[str, str]:
     """
     from deltaloop.api.conditions import is_reason
 
-    errors = _leaves(error)
+    errors = [*leaves_of(error)]
     first = errors[0] if len(errors) == 1 else error
     reason = type(first).__name__.lstrip("_")
     texts = [str(each) if len(errors) == 1 else f"{type(each).__name__}: {each}" for each in errors]
@@ -252,13 +253,6 @@ def describe_error(error: Exception) -> tuple[str, str]:
     if len(message) > _LONGEST_ERROR:
         message = message[: _LONGEST_ERROR - 1] + "…"
     return (reason if is_reason(reason) else "Error"), message
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if not isinstance(error, BaseExceptionGroup):
-        return [error]
-    group = cast("BaseExceptionGroup[BaseException]", error)
-    return [leaf for each in group.exceptions for leaf in _leaves(each)]
 
 
 def _without_nulls(value: object) -> object:

@@ -14,8 +14,8 @@ from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import type_of
 from deltaloop.api.keys import join_key
-from deltaloop.api.object_forms import as_resource
 from deltaloop.api.object_meta import ObjectMeta
+from deltaloop.api.references import as_resource
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.runtime.errors import OwnerGoneError

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeAlias, cast, final
 
 import msgspec
@@ -96,15 +95,16 @@ class StatusWriter:
         """
         self._client = client
         self._statuses = statuses
-        self._kind: ResourceType[Any] | str
+        kind: ResourceType[Any] | str
         if type(obj) is Resource and obj.resource_type is not None:
-            self._kind, self._given = obj.resource_type, obj
+            kind, given = obj.resource_type, obj
         else:
-            self._kind, self._given = _as_resource(obj, statuses.kind)
-        looked_at: Resource | None = self._given
-        if not self._given.uid and isinstance(self._kind, ResourceType):  # its class has no field for the UID
-            view = statuses.views.of(self._kind).find(self._given.namespace)
-            looked_at = None if view is None else view.newest_whole(self._given.key)
+            kind, given = _as_resource(obj, statuses.kind)
+        self._kind, self._given = kind, given
+        looked_at: Resource | None = given
+        if not given.uid and isinstance(kind, ResourceType):  # its class has no field for the UID
+            view = statuses.views.of(kind).find(given.namespace)
+            looked_at = None if view is None else view.newest_whole(given.key)
         self._uid = "" if looked_at is None else looked_at.uid
         self._change = StatusChange(0 if looked_at is None else looked_at.generation)
         self._open: StatusChange | None = None
@@ -189,9 +189,7 @@ class StatusWriter:
         self._open = self._change
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Write the status; the block's exception is raised again even if this write fails.
 
         Raises:
@@ -220,9 +218,7 @@ class StatusWriter:
         except WaitOnLoopError:
             raise WaitOnLoopError("with ctx.status(...)", "Write `async with ctx.status(...)`") from None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Write the status; the block's exception is raised again even if this write fails.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Files that a command writes for its user: private and safe against symbolic links."""
+"""Files that a command writes for its user: atomic, private, and safe against symbolic links and existing files."""
 
 from __future__ import annotations
 

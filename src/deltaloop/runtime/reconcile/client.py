@@ -99,17 +99,16 @@ class CachedWay(msgspec.Struct, eq=False):
         subresource: str | None = None,
         timeout: float | None = None,
     ) -> Resource | None:
-        place = namespace or self.home if known.namespaced else namespace
-        views = self._views.bound[known]
-        view = views.whole or views.find(place, name)
+        views, place = self._views.bound[known], namespace or self.home
         found: Resource | Unsure | None = UNSURE
-        if view is not None and subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
-            found = view.read(f"{place}/{name}" if place else name)
-        if found is UNSURE:  # rare
-            place = place_of(self, known, namespace)
-            view, key = None if subresource else views.find(place, name), join_key(place, name)
+        if known.namespaced and place and subresource is None and self.max_staleness is None:
+            view = views.whole or views.find(place, name)
+            found = UNSURE if view is None else view.read(f"{place}/{name}")
+        if found is UNSURE:  # also for cluster-scoped objects
+            where = place_of(self, known, namespace)
+            view, key = None if subresource else views.find(where, name), join_key(where, name)
             if view is not None and view.is_uncertain(key):
-                found = view.settle(key, await self._ask(known, name, place, timeout))
+                found = view.settle(key, await self._ask(known, name, where, timeout))
             elif view is not None and view.is_fresh(self.max_staleness):
                 found = view.get(key)
             else:
@@ -231,7 +230,7 @@ class CachedWay(msgspec.Struct, eq=False):
                 view.lost_sight(key, kind, uid=uid, version=version)
 
     def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
-        known, verb, part = request.kind, request.verb, request.subresource
+        known, verb, part = request.kind, request.verb, request.subresource or ""
         if verb == "delete_collection":
             for obj in answer or ():
                 self._note(OwnWrite(verb="delete", kind=known.text, key=obj.key, uid=obj.uid))
@@ -247,21 +246,22 @@ class CachedWay(msgspec.Struct, eq=False):
                 self._changed(request, before, "" if answer is None else answer.resource_version)
             return
         stored: Resource = answer
-        version, place = stored.resource_version, request.namespace
-        before = None if verb == "create" else before
-        base = request.version or (None if before is None else before.resource_version)
-        if verb == "create" and not part:
-            base = ""
-        self._attribution.wrote(stored.uid, version, *self._by, base)
+        uid, version, place = stored.uid, stored.resource_version, request.namespace
+        base: str | None = request.version
+        if verb == "create":
+            before, base = None, (base or None) if part else ""
+        elif not base:
+            base = None if before is None else before.resource_version
+        self._attribution.wrote(uid, version, *self._by, base)
         is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # the last finalizer was removed
         views = self._views.bound[known]
         for view in views.written(place, stored.name or request.name) if views.tracked else views.views:
             if view.namespace is None or view.namespace == place:
                 if is_gone:
-                    view.deleted(stored.key, uid=stored.uid, version=version)
+                    view.deleted(stored.key, uid=uid, version=version)
                 else:
                     view.wrote(stored)
-        self._note(OwnWrite(verb, known.text, stored.key, stored.uid, part or "", version, before, stored))
+        self._note(OwnWrite(verb, known.text, stored.key, uid, part, version, before, stored))
 
     def _changed(self, request: WriteRequest, before: Resource, version: str) -> None:
         """Mark a changed object to be read from the server, unless its version is the same."""

@@ -315,15 +315,14 @@ class ReconcileLoop:
 
     async def _work(self, worker: _Worker) -> None:
         """Reconcile one key in this task, which isolates changes to the task from other reconciles."""
-        slots, share = self._slots, self.share
+        slots, share, hot, name = self._slots, self.share, self._observer.hot, self.controller.name
         assert slots is not None
         try:
             while (taken := slots.take() if share is None else self._take_own(slots, share)) is not None:
                 ending: Ending = INTERRUPTED
                 variables: contextvars.Context | None = None
                 try:
-                    triggers = self._attribution.labelled(taken.triggers.kept, controller=self.controller.name)
-                    hot = self._observer.hot
+                    triggers = self._attribution.labelled(taken.triggers.kept, controller=name)
                     if hot is not None and taken.item in hot.watched:
                         delay = await self._before_hot(taken.item, triggers)
                         if delay is not None:
@@ -419,7 +418,7 @@ class ReconcileLoop:
         return 0.0 if self._stopping else None
 
     def _begin(self, taken: Run[str], triggers: tuple[Trigger, ...], task: asyncio.Task[None]) -> Execution:
-        key, now, tracing = taken.item, self._clock(), self._observer.tracing
+        key, now, controller = taken.item, self._clock(), self.controller.name
         namespace, _, name = key.rpartition("/")
         if not name or "/" in namespace:
             raise TerminalError(f"cannot reconcile: {InvalidKeyError(key)}")  # the key stays invalid
@@ -438,7 +437,7 @@ class ReconcileLoop:
                     self._guarded,
                     self._views,
                     attribution=self._attribution,
-                    controller=self.controller.name,
+                    controller=controller,
                     number=run.number,
                     key=key,
                     namespace=namespace,
@@ -452,12 +451,13 @@ class ReconcileLoop:
                 check=run.check,
             )
             RECONCILE.set(run.context)
+            tracing = self._observer.tracing
             if tracing.is_on or now >= tracing.look_at:
                 run.span = self._observer.begins(run.context, now=now)
         except BaseException:
             self._free(run)  # otherwise the worker would be lost permanently
             raise
-        task.set_name(f"reconcile {self.controller.name} {key}")
+        task.set_name(f"reconcile {controller} {key}")
         if run.deadline is not None and self._timer is None:
             self._look()
         return run

@@ -109,6 +109,9 @@ class Observer:
                 },
             )
         writes = context.client.way.noted
+        kept, dropped = tuple(writes), 0
+        if len(kept) > _WRITES_KEPT:
+            kept, dropped = kept[:_WRITES_KEPT], context.client.writes_dropped + len(kept) - _WRITES_KEPT
         self._history.add(
             Reconciled(
                 controller=self._name,
@@ -123,8 +126,8 @@ class Observer:
                 error="" if error is None else type(error).__name__,
                 triggers=context.triggers,
                 triggers_dropped=context.triggers_dropped,
-                writes=tuple(writes) if len(writes) <= _WRITES_KEPT else tuple(writes[:_WRITES_KEPT]),
-                writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT) if writes else 0,
+                writes=kept,
+                writes_dropped=dropped,
                 cleanup=context.cleanup,
             )
         )

@@ -10,9 +10,17 @@ from typing import Final, final
 import msgspec
 
 from deltaloop.api.json_values import text
-from deltaloop.simulation.core.coverage import Coverage, Path, coverage_rows, no_op_writes, path_rows
+from deltaloop.simulation.core.coverage import (
+    Coverage,
+    Path,
+    count_paths,
+    count_struck,
+    coverage_rows,
+    no_op_writes,
+    path_rows,
+)
 from deltaloop.simulation.core.oracles import Oracle, Problem, SimulationRun
-from deltaloop.simulation.core.schedules import Schedule, ScheduledFault, replay_text, schedule_text
+from deltaloop.simulation.core.schedules import Schedule, ScheduledFault, names_of, replay_text, schedule_text
 from deltaloop.testing.injected_faults.core.program_writes import (
     FaultKind,
     ProgramWrite,
@@ -20,6 +28,51 @@ from deltaloop.testing.injected_faults.core.program_writes import (
     WriteName,
     WriteReason,
 )
+
+
+@final
+class Findings:
+    def __init__(self, reference: SimulationRun) -> None:
+        self.reference: SimulationRun = reference
+        self.writes: tuple[WriteName, ...] = names_of(reference.writes)
+        self.failures: dict[tuple[object, ...], Failure] = {}
+        self.states: int = 0
+        self.complete: bool = False
+        self._unused_faults = 0
+        self._counts: dict[WriteName, dict[FaultKind, int]] = {name: {} for name in self.writes}
+        self._paths: dict[Path, int] = {}
+        count_paths(self._paths, reference)
+        self._nondeterminism = dict.fromkeys(reference.nondeterminism)
+
+    def ran(self, schedule: Schedule, run: SimulationRun) -> None:
+        self._unused_faults += len(run.unused_faults)
+        count_struck(self._counts, schedule, run)
+        count_paths(self._paths, run)
+        self._nondeterminism |= dict.fromkeys(run.nondeterminism)
+
+    def failed(self, failure: Failure) -> None:
+        """Keep a failure, unless a similar failure is known."""
+        self.failures.setdefault(_signature(failure), failure)
+
+    def report(self, runs: int) -> SimulationReport:
+        return SimulationReport(
+            runs=runs,
+            writes=self.writes,
+            failures=tuple(self.failures.values()),
+            unused_faults=self._unused_faults,
+            complete=self.complete,
+            coverage=self._counts,
+            paths=self._paths,
+            states=self.states,
+            nondeterminism=tuple(self._nondeterminism),
+            reference=self.reference,
+        )
+
+
+def _signature(failure: Failure) -> tuple[object, ...]:
+    """Return the key of similar failures: the problems and their objects."""
+    return tuple(sorted({(problem.oracle, problem.place[:2]) for problem in failure.problems}))
+
 
 _USER: Final = "the user"
 _NO_ANSWER: Final = "no response"

@@ -33,6 +33,7 @@ from deltaloop.webhooks.core.certificates.rotation import (
     MakeAuthority,
     SecretSeen,
     SecretState,
+    ServerClock,
     Serving,
     TargetSeen,
     WriteBundle,
@@ -40,7 +41,6 @@ from deltaloop.webhooks.core.certificates.rotation import (
     decide,
     why_not_ready,
 )
-from deltaloop.webhooks.core.certificates.server_clock import ServerClock
 from deltaloop.webhooks.core.certificates.targets import (
     WebhookTarget,
     bundle_patch,

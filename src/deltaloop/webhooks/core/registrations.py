@@ -10,9 +10,12 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admis
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import msgspec
+
+if TYPE_CHECKING:
+    from deltaloop.webhooks.declaring import AdmissionWebhook
 
 _GROUP: Final = "admissionregistration.k8s.io/v1"
 
@@ -45,22 +48,9 @@ class WebhookAddress(msgspec.Struct, frozen=True, kw_only=True):
         return config | ({"caBundle": self.ca_bundle} if self.ca_bundle else {})
 
 
-@final
-class RegisteredWebhook(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    path: str
-    group: str
-    version: str
-    resources: tuple[str, ...]
-    namespaced: bool
-    operations: tuple[str, ...]
-    failure_policy: str
-    timeout: int
-
-
 def configuration(
     kind: Literal["Validating", "Mutating"],
-    webhooks: Sequence[RegisteredWebhook],
+    webhooks: Sequence[AdmissionWebhook],
     address: WebhookAddress,
     *,
     name: str,
@@ -75,13 +65,14 @@ def configuration(
     }
 
 
-def _webhook(webhook: RegisteredWebhook, address: WebhookAddress, own_namespace: str) -> dict[str, Any]:
+def _webhook(webhook: AdmissionWebhook, address: WebhookAddress, own_namespace: str) -> dict[str, Any]:
+    kind = webhook.type
     rule = {
-        "apiGroups": [webhook.group],
-        "apiVersions": [webhook.version],
+        "apiGroups": [kind.group],
+        "apiVersions": [kind.version],
         "operations": [*webhook.operations],
-        "resources": [*webhook.resources],
-        "scope": "Namespaced" if webhook.namespaced else "Cluster",
+        "resources": [f"{kind.plural}/{each}" for each in webhook.subresources] or [kind.plural],
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
     }
     others = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [own_namespace]}
     selector = {"namespaceSelector": {"matchExpressions": [others]}} if own_namespace else {}

@@ -44,19 +44,13 @@ class StoredVersions:
     kept: frozenset[str]
 
 
-class _ProgressForm(msgspec.Struct, rename={"continue_": "continue"}):
-    version: str
-    continue_: str
-    written: int
-
-
 @final
-@dataclass(frozen=True, slots=True)
-class MigrationProgress:
+class MigrationProgress(msgspec.Struct, frozen=True, rename={"continue_": "continue"}):
     """Progress of a migration: the token of the next page, and the number of objects written before it."""
 
     continue_: str
     written: int
+    version: str = ""
 
 
 def stored_versions(definition: Mapping[str, Any]) -> StoredVersions:
@@ -111,15 +105,15 @@ def progress_of(definition: Mapping[str, Any], wanted: str) -> MigrationProgress
     """Return the progress of a migration to a version, or None if it has not started."""
     written = text(mapping(at(definition, "metadata", "annotations")).get(ANNOTATION))
     try:
-        form = msgspec.json.decode(written, type=_ProgressForm)
+        progress = msgspec.json.decode(written, type=MigrationProgress)
     except msgspec.MsgspecError:
         return None
-    return MigrationProgress(form.continue_, form.written) if form.version == wanted and form.continue_ else None
+    return progress if progress.version == wanted and progress.continue_ else None
 
 
 def progress_patch(wanted: str, progress: MigrationProgress | None) -> dict[str, Any]:
     """Return the merge patch that saves the progress. None deletes it."""
     value: str | None = None
     if progress is not None:
-        value = msgspec.json.encode(_ProgressForm(wanted, progress.continue_, progress.written)).decode()
+        value = msgspec.json.encode(msgspec.structs.replace(progress, version=wanted)).decode()
     return {"metadata": {"annotations": {ANNOTATION: value}}}

@@ -313,10 +313,10 @@ def test_delete_options_are_the_same_in_every_api_version() -> None:
         }
 
 
-@pytest.mark.parametrize("kind", kinds.BUILT_IN, ids=str)
-def test_every_built_in_kind_is_in_the_table(kind: Any) -> None:
-    made = decode_body(body(kind.api_version, kind.kind, named("a")), TABLE, api_version="", kind="")
-    assert made["metadata"] == {"name": "a"}
+def test_every_built_in_kind_is_in_the_table() -> None:
+    for kind in kinds.BUILT_IN:
+        made = decode_body(body(kind.api_version, kind.kind, named("a")), TABLE, api_version="", kind="")
+        assert made["metadata"] == {"name": "a"}, kind
 
 
 BESIDES = (

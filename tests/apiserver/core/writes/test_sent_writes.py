@@ -17,8 +17,8 @@ from deltaloop.apiserver.core.write_context import Notes
 from deltaloop.apiserver.core.write_options import DeleteOptions
 from deltaloop.apiserver.core.writes.create import create, create_sent
 from deltaloop.apiserver.core.writes.delete import deletion_answer, deletion_code
+from deltaloop.apiserver.core.writes.field_validation import note_advice
 from deltaloop.apiserver.core.writes.patching import applies
-from deltaloop.apiserver.core.writes.sent_bodies import note_advice
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.core.writes.update import update_sent
 from tests.apiserver.core.built_in import built_in_registry

@@ -33,7 +33,7 @@ class ManifestError(DeltaloopError):
     """
 
     def __init__(self, reason: str, *, source: str, number: int = 0) -> None:
-        super().__init__(f"{source}, document {number}: {reason}" if number else f"{source} {reason}")
+        super().__init__(f"{source}, document {number}: {reason}" if number else reason)
         self.source = source
         self.number = number
 

@@ -7,9 +7,10 @@ pkg/printers/internalversion/printers.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from itertools import chain
+from typing import Final, TypeAlias, final
 
 from deltaloop import cel
 from deltaloop.api.dns_names import label_problems, subdomain_problems
@@ -22,7 +23,7 @@ from deltaloop.apiserver.core.admission_expressions import (
     variable_type,
 )
 from deltaloop.apiserver.core.kinds.cells import UNSET, format_selector
-from deltaloop.apiserver.core.kinds.field_checks import each
+from deltaloop.apiserver.core.kinds.field_checks import each, one_of
 from deltaloop.apiserver.core.kinds.webhook_configuration import (
     CONDITIONS,
     choice_errors,
@@ -32,7 +33,7 @@ from deltaloop.apiserver.core.kinds.webhook_configuration import (
 )
 from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.crds.rules.names import RESERVED
+from deltaloop.crds.rules.declarations import RESERVED
 from deltaloop.schemas.field_errors import (
     SchemaError,
     duplicate,
@@ -113,13 +114,15 @@ class _Compiler:
         return found if isinstance(found, str) else ""
 
 
-def _new_policy_errors(policy: Fields) -> Iterator[SchemaError]:
-    yield from _policy_errors(policy, _Past())
-    yield from reserved_name_errors(policy)
+_Errors: TypeAlias = Callable[[Fields, _Past], Iterator[SchemaError]]
 
 
-def _updated_policy_errors(before: Fields, after: Fields) -> Iterator[SchemaError]:
-    yield from _policy_errors(after, _Past(mapping(before.get("spec"))))
+def _new_errors(errors: _Errors) -> Callable[[Fields], Iterator[SchemaError]]:
+    return lambda policy: chain(errors(policy, _Past()), reserved_name_errors(policy))
+
+
+def _updated_errors(errors: _Errors) -> Callable[[Fields, Fields], Iterator[SchemaError]]:
+    return lambda before, after: errors(after, _Past(mapping(before.get("spec"))))
 
 
 def _policy_errors(policy: Fields, past: _Past) -> Iterator[SchemaError]:
@@ -211,7 +214,7 @@ def _validation_errors(
     validation: Fields, path: str, compiler: _Compiler, stored: frozenset[str], stored_messages: frozenset[str]
 ) -> Iterator[SchemaError]:
     source, by_expression = text(validation.get("expression")), text(validation.get("messageExpression"))
-    message, reason = text(validation.get("message")), validation.get("reason")
+    message = text(validation.get("message"))
     if not source.strip():
         yield required(f"{path}.expression", "expression is not specified")
     elif isinstance(fault := compiler.compile(source, cel.BOOL, is_stored=source in stored), str):
@@ -227,8 +230,7 @@ def _validation_errors(
         yield invalid_value(f"{path}.message", message, _NOT_EMPTY)
     elif _LINE_BREAKS.search(message.strip()):
         yield invalid_value(f"{path}.message", message, "must not contain line breaks")
-    if reason is not None and reason not in _REASONS:
-        yield not_supported(f"{path}.reason", text(reason), _REASONS)
+    yield from choice_errors(validation, "reason", _REASONS, path)
 
 
 def _annotations_errors(
@@ -256,15 +258,6 @@ def _annotations_errors(
         if key in keys:
             yield duplicate(f"{path}.key", key)
         keys.add(key)
-
-
-def _new_mutating_errors(policy: Fields) -> Iterator[SchemaError]:
-    yield from _mutating_errors(policy, _Past())
-    yield from reserved_name_errors(policy)
-
-
-def _updated_mutating_errors(before: Fields, after: Fields) -> Iterator[SchemaError]:
-    yield from _mutating_errors(after, _Past(mapping(before.get("spec"))))
 
 
 def _mutating_errors(policy: Fields, past: _Past) -> Iterator[SchemaError]:
@@ -313,8 +306,7 @@ def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: f
 def _operation_errors(resources: object, path: str) -> Iterator[SchemaError]:
     for rule in items(at(resources, "resourceRules")):
         for operation in texts(at(rule, "operations")):
-            if operation not in _MUTATING_OPERATIONS:
-                yield not_supported(f"{path}.resourceRules.operations", operation, _MUTATING_OPERATIONS)
+            yield from one_of(operation, f"{path}.resourceRules.operations", _MUTATING_OPERATIONS)
 
 
 def _mutating_binding_errors(binding: Fields) -> Iterator[SchemaError]:
@@ -363,8 +355,7 @@ def _actions_errors(binding: Fields) -> Iterator[SchemaError]:
     actions = texts(at(binding, "spec", "validationActions"))
     path = "spec.validationActions"
     for place, action in enumerate(actions):
-        if action not in _ACTIONS:
-            yield not_supported(f"{path}[{place}]", action, _ACTIONS)
+        yield from one_of(action, f"{path}[{place}]", _ACTIONS)
         if action in actions[:place]:
             yield duplicate(f"{path}[{place}]", action)
     if {"Deny", "Warn"} <= set(actions):
@@ -388,8 +379,8 @@ def _parameter(binding: Fields) -> str:
 
 VALIDATING: Final = Strategy(
     cells={"ParamKind": _parameter_kind},
-    validate_new=_new_policy_errors,
-    validate_update=_updated_policy_errors,
+    validate_new=_new_errors(_policy_errors),
+    validate_update=_updated_errors(_policy_errors),
     validate_status=_status_errors,
 )
 VALIDATING_BINDING: Final = Strategy(
@@ -397,8 +388,8 @@ VALIDATING_BINDING: Final = Strategy(
 )
 MUTATING: Final = Strategy(
     cells={"ParamKind": _parameter_kind},
-    validate_new=_new_mutating_errors,
-    validate_update=_updated_mutating_errors,
+    validate_new=_new_errors(_mutating_errors),
+    validate_update=_updated_errors(_mutating_errors),
 )
 MUTATING_BINDING: Final = Strategy(
     cells={"ParamRef": _parameter}, validate=_mutating_binding_errors, validate_new=reserved_name_errors

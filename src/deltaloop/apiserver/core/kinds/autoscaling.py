@@ -279,8 +279,7 @@ _BY_USE: Final = ("Resource", "ContainerResource")
 
 def _spec_defaults(spec: dict[str, object]) -> None:
     if not items(spec.get("metrics")):
-        target = {"type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+        spec["metrics"] = [_cpu_use(DEFAULT_UTILIZATION)]
     behavior = spec.get("behavior")
     if is_mapping(behavior):
         spec["behavior"] = {

@@ -170,16 +170,12 @@ def _condition_errors(conditions: list[object], path: str) -> Iterator[SchemaErr
         yield too_many(path, len(conditions), _MOST_RULES)
     for number, rule in enumerate(conditions):
         yield from qualified_name_errors(text(at(rule, "type")), f"{path}[{number}].type")
-        status = text(at(rule, "status"))
-        if status not in ("False", "True", "Unknown"):
-            yield not_supported(f"{path}[{number}].status", status, ("False", "True", "Unknown"))
+        yield from one_of(text(at(rule, "status")), f"{path}[{number}].status", ("False", "True", "Unknown"))
 
 
 def _replacement_errors(place: Place) -> Iterator[SchemaError]:
     failed = is_mapping(place.beside("podFailurePolicy"))
-    known = ("Failed",) if failed else ("Failed", "TerminatingOrFailed")
-    if place.value not in known:
-        yield not_supported(place.path, place.text, known)
+    return one_of(place.value, place.path, ("Failed",) if failed else ("Failed", "TerminatingOrFailed"))
 
 
 JOB_CHECKS: Final[Mapping[str, Check]] = {

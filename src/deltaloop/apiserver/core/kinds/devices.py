@@ -24,7 +24,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     subdomain_errors,
 )
 from deltaloop.apiserver.core.strategy import Moment, Stored, Strategy
-from deltaloop.crds.cel_environments import NEW
+from deltaloop.crds.rules.compiled import NEW
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,

@@ -14,7 +14,7 @@ from deltaloop.api.dns_names import subdomain_problems
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.admission_expressions import compiled_condition, expression_error
 from deltaloop.apiserver.core.crds.conversion import REVIEW_VERSIONS, client_errors, review_version_errors
-from deltaloop.apiserver.core.kinds.field_checks import each
+from deltaloop.apiserver.core.kinds.field_checks import each, one_of
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, not_supported, required, too_many
@@ -47,8 +47,7 @@ def rule_errors(rule: Mapping[str, object], path: str) -> Iterator[SchemaError]:
     operations = texts(rule.get("operations"))
     yield from _wildcard_errors(operations, f"{path}.operations", "operations")
     for place, operation in enumerate(operations):
-        if operation not in _OPERATIONS:
-            yield not_supported(f"{path}.operations[{place}]", operation, _OPERATIONS)
+        yield from one_of(operation, f"{path}.operations[{place}]", _OPERATIONS)
     for field, what in _LISTS:
         yield from _wildcard_errors(texts(rule.get(field)), f"{path}.{field}", what)
     for place, version in enumerate(texts(rule.get("apiVersions"))):

@@ -20,10 +20,9 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.create import create
-from deltaloop.apiserver.core.writes.field_validation import check_applied
+from deltaloop.apiserver.core.writes.field_validation import check_applied, note_advice
 from deltaloop.apiserver.core.writes.managed_fields import apply_fields
 from deltaloop.apiserver.core.writes.objects import writer_of
-from deltaloop.apiserver.core.writes.sent_bodies import note_advice
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.apiserver.core.writes.update import update
 from deltaloop.schemas.completing import unknown_fields

@@ -11,8 +11,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.admitting import admit_new
+from deltaloop.apiserver.core.writes.field_validation import read_body
 from deltaloop.apiserver.core.writes.objects import make_new
-from deltaloop.apiserver.core.writes.sent_bodies import read_body
 from deltaloop.apiserver.core.writes.sent_objects import read_new
 from deltaloop.apiserver.core.writes.storing import store_new
 

@@ -19,14 +19,38 @@ import msgspec
 from deltaloop.api.json_values import copied, mapping
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import AsSent
-from deltaloop.apiserver.core.metadata.rules import owner_warnings
+from deltaloop.apiserver.core.metadata.rules import finalizer_warnings, owner_warnings
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.bodies import SentBody
+from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.field_errors import invalid_text
 from deltaloop.schemas.json_in_parts import decode_in_parts
+
+
+def read_body(context: WriteContext) -> dict[str, object]:
+    """Return the object in the body of a create or update, and record warnings; raises ApiError."""
+    served, body, notes = context.served, context.body, context.notes
+    assert body is not None
+    fields = body.decode()
+    served.codec.check_kind(fields)
+    if served.codec.is_read(fields):  # otherwise it is rejected later, and its fields have no meaning
+        warnings = check_object(served, fields, body, context.validation)
+        notes.sent = warnings + owner_warnings(mapping(fields.get("metadata")))
+        note_advice(context, fields)
+    return fields
+
+
+def note_advice(context: WriteContext, fields: dict[str, object]) -> None:
+    """Record warnings about the names of new finalizers."""
+    sent = mapping(fields.get("metadata"))
+    if sent.get("finalizers") and context.subresource != "status":
+        current = context.find()
+        present = current.finalizers if current is not None else ()
+        context.notes.advice = finalizer_warnings(context.served, sent, present)
+
 
 _STRICT: Final = "strict decoding error: "
 _OPERATION_FIELDS: Final = frozenset({"op", "path", "from", "value"})

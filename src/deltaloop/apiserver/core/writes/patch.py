@@ -11,9 +11,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds.scaling import scale_of
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_context import WriteContext
-from deltaloop.apiserver.core.writes.field_validation import check_patched
+from deltaloop.apiserver.core.writes.field_validation import check_patched, note_advice
 from deltaloop.apiserver.core.writes.patching import apply_patch
-from deltaloop.apiserver.core.writes.sent_bodies import note_advice
 from deltaloop.apiserver.core.writes.update import update, update_scale
 
 

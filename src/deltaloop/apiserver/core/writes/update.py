@@ -14,8 +14,8 @@ from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.admitting import admit_change
 from deltaloop.apiserver.core.writes.create import create
+from deltaloop.apiserver.core.writes.field_validation import read_body
 from deltaloop.apiserver.core.writes.objects import has_empty_part, make_changed
-from deltaloop.apiserver.core.writes.sent_bodies import read_body
 from deltaloop.apiserver.core.writes.sent_objects import read_sent
 from deltaloop.apiserver.core.writes.storing import store_changed
 

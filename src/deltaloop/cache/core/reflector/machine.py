@@ -50,7 +50,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_version import is_comparable, is_newer
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.reflector import requests
+from deltaloop.cache.core.reflector import effects
 from deltaloop.cache.core.reflector.effects import (
     CompleteList,
     Effect,
@@ -146,7 +146,7 @@ class ReflectorMachine:
         if self.phase is ReflectorPhase.CONNECTING and self._watch is None and self._should_probe(now):
             self.phase = ReflectorPhase.PROBING
         if self.phase is ReflectorPhase.PROBING:
-            return Probe(requests.PROBE)
+            return Probe(effects.PROBE)
         if self.phase is ReflectorPhase.CONNECTING:
             if self._watch is None:
                 self._watch = self._begin_watch(now, random)
@@ -156,20 +156,20 @@ class ReflectorMachine:
     def _begin_round(self) -> ListRound:
         version = "" if self._version_unavailable else self.resource_version or "0"
         return ListRound.begin(
-            requests.first_page(version, page_size=self.options.page_size, server_pages=self._server_pages)
+            effects.first_page(version, page_size=self.options.page_size, server_pages=self._server_pages)
         )
 
     def _begin_watch(self, now: float, random: float) -> ListOptions:
         # The clock starts before the request, because some proxies delay the headers until the first event.
         self._watch_asked_at = now
         self._stream_events = 0
-        self._initial_events_first = self.resource_version in requests.ANY_STATE
+        self._initial_events_first = self.resource_version in effects.ANY_STATE
         if not (self._is_proved or self._unproved) and is_comparable(self.resource_version):
             self._unproved = self.resource_version  # lower versions from this watch must not hide it
         self._is_proved = False
         self._probe_due = True
-        timeout = requests.watch_timeout(self.options.min_watch_timeout, random)
-        return requests.watch_from(self.resource_version, timeout_seconds=timeout)
+        timeout = effects.watch_timeout(self.options.min_watch_timeout, random)
+        return effects.watch_from(self.resource_version, timeout_seconds=timeout)
 
     def _may_stream_a_list(self, now: float) -> bool:
         return self.options.watch_list and not self._list_instead and now >= self._no_watch_list_until
@@ -178,8 +178,8 @@ class ReflectorMachine:
         self._watch_asked_at = self._progress_at = now
         self._initial_events_first = False
         version = "" if self._version_unavailable else self.resource_version
-        timeout = requests.watch_timeout(self.options.min_watch_timeout, random)
-        return requests.watch_list(version, timeout_seconds=timeout)
+        timeout = effects.watch_timeout(self.options.min_watch_timeout, random)
+        return effects.watch_list(version, timeout_seconds=timeout)
 
     def _should_probe(self, now: float) -> bool:
         if not (self.options.detect_restore and self._probe_due and is_comparable(self.resource_version)):
@@ -188,7 +188,7 @@ class ReflectorMachine:
 
     @property
     def look_at(self) -> float | None:
-        """Time of the next ``requests.PROBE`` during a stream, or None. Feed ``looked`` or ``look_failed``."""
+        """Time of the next ``effects.PROBE`` during a stream, or None. Feed ``looked`` or ``look_failed``."""
         return self._look_at if self.options.detect_restore else None
 
     @property

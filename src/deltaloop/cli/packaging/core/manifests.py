@@ -85,6 +85,9 @@ class PackagedProgram:
     def metadata(self, **more: Any) -> Manifest:
         return {"name": self.name, "namespace": self.namespace, "labels": self.labels, **more}
 
+    def manifest(self, api_version: str, kind: str, spec: Mapping[str, Any]) -> Manifest:
+        return {"apiVersion": api_version, "kind": kind, "metadata": self.metadata(), "spec": spec}
+
 
 def manifests(program: PackagedProgram) -> list[Manifest]:
     """Return all objects in the order in which they are applied."""
@@ -147,7 +150,7 @@ def service(program: PackagedProgram) -> Manifest:
     if program.authority:
         ports.append({"name": "webhooks", "port": 443, "targetPort": "webhooks"})
     spec = {"selector": program.selector, "ports": ports}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": program.metadata(), "spec": spec}
+    return program.manifest("v1", "Service", spec)
 
 
 def deployment(program: PackagedProgram) -> Manifest:
@@ -165,7 +168,7 @@ def deployment(program: PackagedProgram) -> Manifest:
     annotations = {"annotations": program.pod_annotations} if program.pod_annotations else {}
     template = {"metadata": {"labels": {**program.labels, **program.pod_labels}, **annotations}, "spec": pod}
     spec = {"replicas": program.replicas, "selector": selector, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": program.metadata(), "spec": spec}
+    return program.manifest("apps/v1", "Deployment", spec)
 
 
 def container(program: PackagedProgram) -> Manifest:
@@ -209,7 +212,7 @@ def container(program: PackagedProgram) -> Manifest:
 def disruption_budget(program: PackagedProgram) -> Manifest:
     """Return the budget, which keeps one Pod running while nodes are drained."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": program.selector}}
-    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": program.metadata(), "spec": spec}
+    return program.manifest("policy/v1", "PodDisruptionBudget", spec)
 
 
 def network_policy(program: PackagedProgram) -> Manifest:
@@ -219,12 +222,7 @@ def network_policy(program: PackagedProgram) -> Manifest:
     if program.authority:
         ingress.append({"ports": [{"port": "webhooks", "protocol": "TCP"}]})  # labels cannot select the API server
     spec = {"podSelector": {"matchLabels": program.selector}, "policyTypes": ["Ingress"], "ingress": ingress}
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": program.metadata(),
-        "spec": spec,
-    }
+    return program.manifest("networking.k8s.io/v1", "NetworkPolicy", spec)
 
 
 def service_monitor(program: PackagedProgram) -> Manifest:
@@ -233,9 +231,4 @@ def service_monitor(program: PackagedProgram) -> Manifest:
     Source: prometheus-operator pkg/apis/monitoring/v1/servicemonitor_types.go.
     """
     spec = {"selector": {"matchLabels": program.selector}, "endpoints": [{"port": "metrics"}]}
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "ServiceMonitor",
-        "metadata": program.metadata(),
-        "spec": spec,
-    }
+    return program.manifest("monitoring.coreos.com/v1", "ServiceMonitor", spec)

@@ -31,8 +31,8 @@ from deltaloop.crds.rules.declarations import (
     declared_list,
     declared_map,
     declared_object,
+    escaped,
 )
-from deltaloop.crds.rules.names import escaped
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
 from deltaloop.schemas.types import TypeNode
 
