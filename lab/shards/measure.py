@@ -95,7 +95,7 @@ async def fleet(url: str, folder: Path, number: int, objects: int, *options: str
             if sum(held) >= objects and min(held) > 0.7 * objects / number:
                 break
             await asyncio.sleep(0.5)
-        await asyncio.sleep(12 if number > 1 else 2)  # reports, and moves that follow from them
+        await asyncio.sleep(12 if number > 1 else 2)
         before = [last(journal) for journal in journals]
         await asyncio.sleep(wait)
         after = [last(journal) for journal in journals]

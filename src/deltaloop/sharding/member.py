@@ -433,7 +433,7 @@ class ShardMember:
         dead, is_late = self._membership.dead(now), now >= self._began_at + _REPORT_PERIOD
         asked = (self._member.version, dead, is_late, *sorted((each.uid, each.leaving) for each in members))
         if asked == self._at_rest:
-            return False  # a renewal changes nothing
+            return False
         load, covered = combined_load(self._member.map, reports(self._stored))
         new = plan(self._member.map, members, dead, load, moves=covered or is_late)
         if new is None:
