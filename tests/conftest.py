@@ -49,14 +49,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have the garbage collector pass over what lives as long as the run: modules, and more than ten thousand tests.
+    """Exclude modules and tests, which live as long as the run, from garbage collection.
 
-    It collects more rarely, too: that is a tenth of the run's CPU. The forks of a long run share one warm interpreter.
+    Rare collections save a tenth of the CPU of the run. The forks of a long run share one warm interpreter.
     """
     if int(session.config.getoption("--forks", 0) or 0) > 1 and len(session.items) > _LONG_RUN:
         warm.interpreter()
         st.text().validate()  # reads or computes the table of all characters, which each fork would do again
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 10)
     gc.enable()

@@ -10,7 +10,6 @@ from aiohttp import web
 from deltaloop.api import kinds
 from deltaloop.client import Client, ClientConfig
 from tests.client.loopback import serving
-from tests.nightly import by_day
 
 # Text that gzip makes a good deal smaller, as it does pods.
 TEXT = b"".join(b"%x" % (number * number * 7919) for number in range(150))
@@ -33,7 +32,8 @@ async def pods(request: web.Request) -> web.StreamResponse:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.parametrize("compression", by_day([False, True], [True]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("compression", [False, True])
 async def test_full_list_needs_memory_of_objects_once(compression: bool) -> None:
     async with serving(pods) as address:
         config = ClientConfig(server=f"http://{address}", compression=compression)

@@ -98,12 +98,12 @@ def test_large_values(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        b"[" + b"0," * 400_000 + b"0]",
-        b"{" + b",".join(b'"%x":0' % number for number in range(100_000)) + b"}",
-        b"[" + b'{"a":{"b":[{"c":[0]}]}},' * 20_000 + b"0]",
-        b'["' + b"\\ud83d\\ude00" * 100_000 + b'"]',
-        b'{"a":"' + "\u00e4".encode() * 300_000 + b'"}',
-        b'{"a":[' + b"0," * 400_000 + b"]}",
+        b"[" + b"0," * 150_000 + b"0]",
+        b"{" + b",".join(b'"%x":0' % number for number in range(40_000)) + b"}",
+        b"[" + b'{"a":{"b":[{"c":[0]}]}},' * 12_000 + b"0]",
+        b'["' + b"\\ud83d\\ude00" * 30_000 + b'"]',
+        b'{"a":"' + "\u00e4".encode() * 150_000 + b'"}',
+        b'{"a":[' + b"0," * 150_000 + b"]}",
     ],
     ids=["items", "members", "containers", "escapes", "characters", "malformed at the end"],
 )

@@ -47,48 +47,58 @@ _NAME_IN_TEXT: Final = (
     r"|api[_-]?key"
     r"|secret[_-]?(?:access[_-]?)?key|private[_-]?key)"
 )
+_NAME_WORDS: Final = ("token", "pass", "secret", "key")
 # Words that may follow "bearer", "basic", a name with a colon, or a flag in ordinary sentences.
 _ORDINARY: Final = (
     r"(?!(?:tokens?|auth|authn|authentication|authori[sz]ation|credentials?|schemes?|headers?|realm|usage|users?"
     r"|example|examples|form|checks?|support|information|idea|is|was|must|may|can|and|or|to|for|in|flag|option|not|no|file|missing|invalid|required|expected|expired|cannot"
     r"|<redacted>)(?![A-Za-z0-9._~+/=-]))"
 )
-_IN_TEXT: Final = (
+# A pattern is compiled when the text contains one of its words.
+_IN_TEXT: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
     (
+        ("-----begin",),
         r"(?s)-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|\Z)",
         REDACTED,
     ),
     # "-----BEGIN " in base64, unless "CERT" follows.
-    (r"LS0tLS1CRUdJTi(?!BDRVJU)[A-Za-z0-9+/=_-]+", REDACTED),
+    (("ls0tls1",), r"LS0tLS1CRUdJTi(?!BDRVJU)[A-Za-z0-9+/=_-]+", REDACTED),
     (
+        ("authorization",),
         r"""(?i)((?:proxy-)?authorization\\?["']?\s*[:=]\s*\\?["']?)(?!<redacted>)[^\s"'\\,;][^"'\\\r\n]*""",
         rf"\1{REDACTED}",
     ),
     (
+        ("cookie",),
         r"""(?i)\b((?:set-)?cookie\\?["']?\s*:\s*\\?["']?)(?!<redacted>)[^\s"'\\][^"'\\\r\n]*""",
         rf"\1{REDACTED}",
     ),
-    (rf"(?i)\b(bearer\s+){_ORDINARY}[A-Za-z0-9._~+/=-]{{4,}}", rf"\1{REDACTED}"),
+    (("bearer",), rf"(?i)\b(bearer\s+){_ORDINARY}[A-Za-z0-9._~+/=-]{{4,}}", rf"\1{REDACTED}"),
     (
+        ("basic",),
         rf"(?i)\b(basic\s+){_ORDINARY}(?-i:(?=[a-z]{{0,19}}[A-Z0-9+/=]|[a-z]{{20}}))[A-Za-z0-9+/=_-]{{4,}}",
         rf"\1{REDACTED}",
     ),
-    (r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?", REDACTED),
-    (r"(?<=://)(?!<redacted>@)[^/\s\"'<>?#]+@", f"{REDACTED}@"),
+    (("eyj",), r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?", REDACTED),
+    (("://",), r"(?<=://)(?!<redacted>@)[^/\s\"'<>?#]+@", f"{REDACTED}@"),
     (
+        ("last-applied",),
         r"""(?s)(last-applied-configuration\\*["']?\s*[:=]\s*)(?!"?<redacted>)("(?:[^"\\]|\\.)*"|\S.*)""",
         rf'\1"{REDACTED}"',
     ),
     # name: "value" and name="value", also inside text that was quoted itself
     (
+        _NAME_WORDS,
         rf"""(?is)({_NAME_IN_TEXT}\\*["']?\s*[:=]\s*(?P<q>\\*["']))(?!<redacted>)(?:(?!(?P=q))(?:\\.|[^\\]|\\))+""",
         rf"\1{REDACTED}",
     ),
     (
+        _NAME_WORDS,
         rf"""(?i)({_NAME_IN_TEXT}\\*["']?\s*[:=]\s*)(?!<redacted>|[\\"'{{\[]){_ORDINARY}[^\s&,;"'}}\]\\]+""",
         rf"\1{REDACTED}",
     ),
     (
+        ("token", "password", "secret", "api-key"),
         rf"(?i)(?<![A-Za-z0-9-])(--?(?:[a-z]{{1,20}}-){{0,3}}(?:token|password|secret|api-key)\s+){_ORDINARY}[^\s-]\S*",
         rf"\1{REDACTED}",
     ),
@@ -106,9 +116,7 @@ def _secret_flag() -> re.Pattern[str]:
     return re.compile(_SECRET_FLAG)
 
 
-@cache
-def _in_text() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple([(re.compile(pattern), replacement) for pattern, replacement in _IN_TEXT])
+_compiled: Final = cache(re.compile)
 
 
 def redact(value: object) -> Any:
@@ -229,8 +237,10 @@ def _redact_exec(item: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _redact_text(text: str) -> str:
-    for pattern, replacement in _in_text():
-        text = pattern.sub(replacement, text)
+    words = text.lower() if text.isascii() else ""  # other letters can match as well, for example a long s
+    for hints, pattern, replacement in _IN_TEXT:
+        if not words or any(hint in words for hint in hints):
+            text = _compiled(pattern).sub(replacement, text)
     return text
 
 

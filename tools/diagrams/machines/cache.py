@@ -6,7 +6,8 @@ import copy
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
-from tools.diagrams.model import Diagram, Machine, Move, Step, walked
+from tools.diagrams.machines.reflector import reflector
+from tools.diagrams.model import Diagram, Machine, Move, walked
 
 from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, DeltaQueue, DeltaType
 from deltaloop.cache.core.notification_buffer import CoalescingBuffer
@@ -18,7 +19,6 @@ from deltaloop.cache.core.process_deltas import (
     process_deltas,
 )
 from deltaloop.cache.core.real_fifo import Batch, InOrderQueue
-from deltaloop.cache.core.reflector.states import STATES
 from deltaloop.cache.core.store import IndexedItems
 
 KEY = "default/web"
@@ -63,18 +63,6 @@ class _Known:
             olds.append(self.obj)
             self.obj = obj
         return olds
-
-
-def reflector() -> Diagram:
-    """Draw the reflector's own table."""
-    steps = [
-        Step(state.phase.value, what, phase.value)
-        for state in STATES
-        for what, phases in state.leaves
-        for phase in sorted(phases, key=[each.phase for each in STATES].index)
-    ]
-    states = [state.phase.value for state in STATES]
-    return Diagram("reflector", "reflector", "A reflector", "cache/core/reflector/states.py", states, steps)
 
 
 # -- DeltaFIFO: one object

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tools.diagrams.machines.reflector import requests_of_states
 from tools.diagrams.model import Table
 
 from deltaloop.cache.core.reflector.reactions import RECOVERIES, ErrorKind, Operation, Recovery
-from deltaloop.cache.core.reflector.states import STATES
 from deltaloop.workqueue import (
     BucketRateLimiter,
     ByErrorRateLimiter,
@@ -81,12 +81,6 @@ def reactions() -> Table:
             rows.append((operation.value, "all others" if special else "all", Recovery.LIST_LATER.value))
     heads = ("operation", "error", "reaction")
     return Table("reactions", "reflector", "cache/core/reflector/reactions.py", heads, rows)
-
-
-def requests_of_states() -> Table:
-    """List the request that the reflector sends in each state."""
-    rows: list[tuple[str, ...]] = [(state.phase.value, state.asks) for state in STATES]
-    return Table("requests", "reflector", "cache/core/reflector/states.py", ("state", "request"), rows)
 
 
 def tables() -> list[Table]:

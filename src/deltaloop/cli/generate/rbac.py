@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.generate.webhooks import certificate_rights

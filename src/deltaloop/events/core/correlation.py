@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeAlias, TypeVar, final
+
+from msgspec.structs import replace
 
 from deltaloop._internal.option_types import check_types
 from deltaloop._internal.pacing import TokenBucket

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.times import WallTime
@@ -25,8 +26,7 @@ class EventApi(StrEnum):
     EVENTS_V1 = "events.k8s.io/v1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventDraft:
+class EventDraft(Struct, frozen=True, kw_only=True):
     """Event before it is sent.
 
     Attributes:
@@ -62,8 +62,7 @@ class EventDraft:
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class Correlated:
+class Correlated(Struct, frozen=True):
     """Event to send, by a patch if it exists on the server."""
 
     event: EventDraft

@@ -22,8 +22,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias, final
+
+from msgspec.structs import replace
 
 from deltaloop._internal.option_types import check_types
 from deltaloop._internal.pacing.checks import require_positive

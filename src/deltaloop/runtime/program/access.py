@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
+
+from msgspec import Struct
 
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.api.kinds import CONFIG_MAP, EVENT, EVENTS_V1_EVENT, LEASE, NAMESPACE, SECRET, parse_resource_type
@@ -29,8 +30,9 @@ from deltaloop.runtime.core.access import (
 )
 from deltaloop.runtime.program.token_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 from deltaloop.runtime.program.wiring import kinds_named, wires_of
-from deltaloop.webhooks.certificates.targets import TARGET_KINDS
-from deltaloop.webhooks.core.certificates.targets import TargetKind, WebhookTarget
+
+if TYPE_CHECKING:
+    from deltaloop.webhooks.core.certificates.targets import TargetKind, WebhookTarget
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _NOBODYS: Final = AccessRule("deltaloop.dev", "nothings", "get", namespaced=False)
@@ -79,8 +81,7 @@ async def check_access(client: Client, rules: Iterable[AccessRule]) -> None:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(Struct, frozen=True, kw_only=True):
     """Permissions that a program needs in addition to those of its controllers."""
 
     namespace: str | None = None
@@ -158,6 +159,8 @@ def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple
 
 def certificate_access(*, namespace: str, secret: str, targets: Iterable[WebhookTarget]) -> tuple[Permission, ...]:
     """Return the permissions for managed webhook certificates: one existing Secret, and the configurations by name."""
+    from deltaloop.webhooks.certificates.targets import TARGET_KINDS
+
     needed = [Permission(SECRET, verbs=(*READ_VERBS, "update"), namespace=namespace, names=(secret,))]
     names: dict[TargetKind, list[str]] = {}
     for target in targets:

@@ -8,13 +8,14 @@ from operator import methodcaller
 from typing import Any, ClassVar
 
 import pytest
+from tools.diagrams.machines.reflector import STATES, State
 
 from deltaloop._internal.pacing import Wait
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.reflector.effects import ListPage, OpenWatchList, Probe
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Reaction
-from deltaloop.cache.core.reflector.states import FEEDS, STATES, ReflectorPhase, State
+from deltaloop.cache.core.reflector.states import FEEDS, ReflectorPhase
 from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.core.reflector.test_server_model import FAULTS
 from tests.cache.fake_source import initial_events_end

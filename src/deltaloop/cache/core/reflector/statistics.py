@@ -101,24 +101,8 @@ class ReflectorCounts(msgspec.Struct):
     ) -> ReflectorStatistics:
         """Return the statistics, combined with the data of the open stream."""
         signs = (last_byte_at, self.last_byte_at, self.last_event_at, self.last_bookmark_at)
+        counts = msgspec.structs.asdict(self)
+        counts["last_byte_at"] = max([at for at in signs if at is not None], default=None)
         return ReflectorStatistics(
-            phase=phase,
-            list_requests=self.list_requests,
-            lists=self.lists,
-            streamed_lists=self.streamed_lists,
-            watch_requests=self.watch_requests,
-            streams=self.streams,
-            probes=self.probes,
-            events=self.events,
-            bookmarks=self.bookmarks,
-            skipped=self.skipped,
-            errors=self.errors,
-            resource_version=resource_version,
-            last_confirmed_at=self.last_confirmed_at,
-            last_event_at=self.last_event_at,
-            last_bookmark_at=self.last_bookmark_at,
-            last_byte_at=max([at for at in signs if at is not None], default=None),
-            pending_bytes=pending_bytes,
-            last_error=self.last_error,
-            failing_since=self.failing_since,
+            **counts, phase=phase, resource_version=resource_version, pending_bytes=pending_bytes
         )
