@@ -171,7 +171,7 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (resource_amounts, "amount", lambda _: 1, "pods"),
         (access, "_SUBJECTS", ("User", "X"), "rolebindings"),
         (cluster, "SYSTEM_CLASSES", ("system-fact-2-z",), "priorityclasses"),
-        (pod_eviction, "invalid_value", another, "poddisruptionbudgets"),
+        (pod_eviction, "invalid_text", another, "poddisruptionbudgets"),
         (batch, "_WORDS", (), "cronjobs"),
         (batch, "_FIELDS", ((0, 99, {}),) * 5, "cronjobs"),
         (claim_spec, "amount", lambda _: 1, "persistentvolumeclaims"),
