@@ -263,7 +263,9 @@ class Worked:
         if self.left:
             self.left -= 1
             store = self.state.store
-            context.ask(lambda: store.update("namespaces", "a", {"metadata": {"name": "a"}}, always=True))
+            context.ask(
+                lambda: store.update("namespaces", "a", {"metadata": {"name": "a", "labels": {"left": str(self.left)}}})
+            )
         return "done"
 
 

@@ -152,6 +152,24 @@ async def test_pull_policies(api: Api, image: str, policy: str) -> None:
     assert (made["containers"][0]["imagePullPolicy"], made["volumes"][0]["image"]["pullPolicy"]) == (policy, policy)
 
 
+@conformance("defaults: they replace empty texts and zeros of Pods")
+async def test_empty_texts_and_zeros_of_pods(api: Api) -> None:
+    probe = {"httpGet": {"port": 80, "path": "", "scheme": ""}, "periodSeconds": 0, "failureThreshold": 0}
+    sent = container(terminationMessagePath="", terminationMessagePolicy="", livenessProbe=probe)
+    sent["ports"] = [{"containerPort": 80, "protocol": ""}]
+    body = pod("a", containers=[sent], restartPolicy="", dnsPolicy="", schedulerName="")
+    made = (await api.created(api.pods, body)).json["spec"]
+    policies = [made[name] for name in ("restartPolicy", "dnsPolicy", "schedulerName")]
+    assert policies == ["Always", "ClusterFirst", "default-scheduler"]
+    stored = made["containers"][0]
+    messages = [stored[name] for name in ("terminationMessagePath", "terminationMessagePolicy")]
+    assert messages == ["/dev/termination-log", "File"]
+    assert stored["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    probed = stored["livenessProbe"]
+    assert probed["httpGet"] == {"port": 80, "path": "/", "scheme": "HTTP"}
+    assert [probed[name] for name in ("periodSeconds", "failureThreshold")] == [10, 3]
+
+
 NULLS: Any = (
     ("rules of a network policy", "networkpolicies", "spec", {"podSelector": {}, "ingress": [None]}, {"ingress": [{}]}),
     (

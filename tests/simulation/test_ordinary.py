@@ -34,7 +34,7 @@ def test_ordinary_operator_has_no_failures(name: str) -> None:
     report = Simulation(ordinary.SCENARIOS[name], options).explore()
     assert not report.failures
     assert not report.unused_faults
-    writes = {"replicator": 11, "provisioner": 2, "sample_controller": 8, "database": 12, "database_runs": 12}
+    writes = {"replicator": 11, "provisioner": 2, "sample_controller": 6, "database": 12, "database_runs": 12}
     assert {**writes, "database_webhooks": 7, "database_shards": 38}[name] == len(report.writes)
 
 

@@ -30,7 +30,7 @@ from deltaloop.simulation import (
 from deltaloop.simulation.core.schedules import REVISIONS, OrderKind, ScheduledFault
 from deltaloop.testing import Harness
 from deltaloop.testing.injected_faults.core.program_writes import FaultKind, WriteName
-from tests.nightly import share
+from tests.nightly import NIGHTLY, share
 
 CONFIG_MAP = dl.kinds.CONFIG_MAP
 Reconcile = Callable[[dl.Request, dl.Context], Awaitable[None]]
@@ -356,7 +356,7 @@ async def takes_turns(_: dl.Request, ctx: dl.Context) -> None:
 
 def test_task_orders_change_order_of_steps() -> None:
     def firsts(kind: str) -> set[str]:
-        runs = [Simulation(grows(takes_turns)).run(parse_schedule(f"order:{kind}:{seed}")) for seed in range(4)]
+        runs = [Simulation(grows(takes_turns)).run(parse_schedule(f"order:{kind}:{seed}")) for seed in share(range(8))]
         again = Simulation(grows(takes_turns)).run(parse_schedule(f"order:{kind}:0"))
         assert again == runs[0]
         return {run.writes[0].key for run in runs}
@@ -498,7 +498,7 @@ def test_each_past_state_is_shown_once(name: str, write: str) -> None:
     simulation = Simulation({**SCENARIOS, "broker": grows(loses_a_volume)}[name])
     traces: dict[int, tuple[str, ...]] = {}
     states: set[int] = set()
-    for behind in range(1, 10):
+    for behind in range(1, 14 if NIGHTLY else 10):
         run = simulation.run(parse_schedule(f"stale:{write}:{behind}"))
         state = max((past for pasts in run.pasts for past in pasts if past <= behind), default=1)
         traces[behind] = run.trace

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
 from deltaloop.workqueue import parallelize_until
 from tests.having import having
+from tests.nightly import by_day
 
 
-@pytest.mark.parametrize(
-    ("pieces", "workers", "chunk_size"),
-    [
-        *((0, 3, 2), (1, 3, 2), (2, 1, 1), (2, 3, 1), (2, 10, 2), (7, 1, 10), (7, 3, 1), (7, 3, 2), (7, 10, 1)),
-        *((7, 2000, 5000), (1000, 1, 2), (1000, 3, 1), (1000, 3, 10), (1000, 10, 2), (1000, 2000, 1), (1000, 10, 5000)),
-    ],
+DAY = (
+    *((0, 3, 2), (1, 3, 2), (2, 1, 1), (2, 3, 1), (2, 10, 2), (7, 1, 10), (7, 3, 1), (7, 3, 2), (7, 10, 1)),
+    *((7, 2000, 5000), (1000, 1, 2), (1000, 3, 1), (1000, 3, 10), (1000, 10, 2), (1000, 2000, 1), (1000, 10, 5000)),
 )
+ALL = itertools.product((0, 1, 2, 7, 1000), (1, 3, 10, 2000), (1, 2, 10, 5000))
+
+
+@pytest.mark.parametrize(("pieces", "workers", "chunk_size"), by_day(ALL, DAY))
 async def test_each_piece_runs_once_with_limited_concurrency(pieces: int, workers: int, chunk_size: int) -> None:
     done, present, most = [0] * pieces, 0, 0
 

@@ -118,7 +118,6 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
 @pytest.mark.parametrize(
     ("module", "part", "broken", "plural"),
     [
-        (completing, "_is_zero", false, "pods"),
         (completing, "canonical_quantity", lambda sent, **_: sent, "pods"),
         (pod, "_requests_from_limits", nothing, "pods"),
         (pod, "pull_policy", always, "pods"),
