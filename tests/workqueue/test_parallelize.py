@@ -11,7 +11,6 @@ from deltaloop.workqueue import parallelize_until
 from tests.having import having
 from tests.nightly import by_day
 
-
 DAY = (
     *((0, 3, 2), (1, 3, 2), (2, 1, 1), (2, 3, 1), (2, 10, 2), (7, 1, 10), (7, 3, 1), (7, 3, 2), (7, 10, 1)),
     *((7, 2000, 5000), (1000, 1, 2), (1000, 3, 1), (1000, 3, 10), (1000, 10, 2), (1000, 2000, 1), (1000, 10, 5000)),
