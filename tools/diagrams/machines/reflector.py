@@ -92,10 +92,10 @@ def reflector() -> Diagram:
         for phase in sorted(phases, key=[each.phase for each in STATES].index)
     ]
     states = [state.phase.value for state in STATES]
-    return Diagram("reflector", "reflector", "A reflector", "cache/core/reflector/machine.py", states, steps)
+    return Diagram("reflector", "reflector", "A reflector", "cache/core/reflector/states.py", states, steps)
 
 
 def requests_of_states() -> Table:
     """List the request that the reflector sends in each state."""
     rows: list[tuple[str, ...]] = [(state.phase.value, state.asks) for state in STATES]
-    return Table("requests", "reflector", "cache/core/reflector/machine.py", ("state", "request"), rows)
+    return Table("requests", "reflector", "cache/core/reflector/states.py", ("state", "request"), rows)
