@@ -159,12 +159,14 @@ class Objects(ABC):
         raw = encode_object(fields, resource_version=str(self._next))
         return self._write(resource, key, None, fields, raw, any_size=any_size)
 
-    def update(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
-        """Write a changed object, or return the current object if only the order of keys differs."""
+    def update(
+        self, resource: str, key: str, fields: Mapping[str, object], *, always: bool = False, any_size: bool = False
+    ) -> Resource:
+        """Write a changed object, or return the current object if only the order of keys differs and not ``always``."""
         current = self._expect(resource, key)
         version = current.resource_version
         raw = encode_object(fields, resource_version=version)
-        if raw == current.raw:
+        if raw == current.raw and not always:
             return current
         raw = renumbered(fields, raw, version, self._next)
         return self._write(resource, key, current, fields, raw, any_size=any_size)

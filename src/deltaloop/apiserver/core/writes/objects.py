@@ -230,6 +230,13 @@ def _unused_name(context: WriteContext, base: str) -> str:
     return name
 
 
+class Changed(NamedTuple):
+    """Changed object that can be stored, and whether to store it even if it equals the current object."""
+
+    fields: dict[str, object]
+    differs: bool
+
+
 def make_changed(
     context: WriteContext,
     current: Resource,
@@ -239,7 +246,7 @@ def make_changed(
     *,
     empty: bool,
     pruned: tuple[str, ...],
-) -> dict[str, object]:
+) -> Changed:
     """Return a changed object with its server-side fields, or raise ApiError if it is invalid."""
     served, strategy, written, part = context.served, context.served.strategy, context.subresource, part_of(context)
     fields, metadata = sent.fields, sent.metadata
@@ -252,7 +259,8 @@ def make_changed(
         strategy.keep(before, {**fields, "metadata": metadata})
     after = updated_object(served, before, fields, metadata, subresource=part)
     drops = counts_as_change(served, pruned, subresource=written)
-    if (empty or drops) and not written:
+    differs = empty or drops
+    if differs and not written:
         count_change(before, after)
     errors += changed_errors(served, before, after, whole=not part)
     notes = context.notes.stored
@@ -277,7 +285,7 @@ def make_changed(
     if not part:
         name = text(mapping(after["metadata"])["name"])
         refuse_invalid(served.type, name, strategy.finish_update(before, after, context.objects, context.moment))
-    return after
+    return Changed(after, differs)
 
 
 def part_of(context: WriteContext) -> str:

@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.storage.store import OversizedError, encode_object
 from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, MAX_STORE, protobuf_size, request_size
 from deltaloop.apiserver.core.write_context import WriteContext
 from deltaloop.apiserver.core.writes.admitting import shown
-from deltaloop.apiserver.core.writes.objects import New, ends_with_update
+from deltaloop.apiserver.core.writes.objects import Changed, New, ends_with_update
 
 _STORED_AS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 Fields = dict[str, object]
@@ -53,13 +53,13 @@ def store_changed(
     context: WriteContext,
     current: Resource,
     before: Fields,
-    after: Fields,
+    changed: Changed,
     attributes: AdmissionAttributes,
     *,
     applied: bool,
 ) -> Resource:
     """Store a changed object, or remove it if its last holder was removed; raises ApiError."""
-    served = context.served
+    served, after = context.served, changed.fields
     metadata = {**mapping(after["metadata"]), "resourceVersion": current.resource_version}
     effects = context.admission.validate(
         msgspec.structs.replace(attributes, after=shown(context, {**after, "metadata": metadata}))
@@ -70,7 +70,7 @@ def store_changed(
     if ends or context.dry_run:
         return unstored(context, after, current.resource_version)
     after = served.strategy.store(before, after, context.writes, context.moment)
-    write = partial(context.objects.update, served.storage, current.key)
+    write = partial(context.objects.update, served.storage, current.key, always=changed.differs)
     stored = _store(context, after, write, applied=applied)
     for effect in effects:
         effect(context.writes)
