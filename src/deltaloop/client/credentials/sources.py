@@ -10,7 +10,7 @@ import asyncio
 import base64
 import logging
 from pathlib import Path
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.bounded_files import MIB, read_file
@@ -42,7 +42,8 @@ class Credentials(Protocol):
 
 
 class _Fixed:
-    fixed: Credential
+    def __init__(self, fixed: Credential) -> None:
+        self.fixed: Final = fixed
 
     async def credential(self) -> Credential:
         """Return the credential."""
@@ -62,7 +63,7 @@ class StaticToken(_Fixed):
     """Bearer token that does not change."""
 
     def __init__(self, token: SecretText) -> None:
-        self.fixed = bearer(token.reveal())
+        super().__init__(bearer(token.reveal()))
 
 
 @final
@@ -71,7 +72,7 @@ class BasicAuth(_Fixed):
 
     def __init__(self, username: str, password: SecretText) -> None:
         pair = f"{username}:{password.reveal()}".encode()
-        self.fixed = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
+        super().__init__(Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}")))
 
 
 @final
