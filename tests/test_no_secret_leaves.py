@@ -28,7 +28,7 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.demo.run import DemoOptions, run_demo
 from deltaloop.cli.demo.screen import Terminal
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.runtime.program.private_file import write_kubeconfig
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 from deltaloop.testing import eventually
 from deltaloop.webhooks import (
     ManagedCertificateOptions,

@@ -63,7 +63,7 @@ ForgetsTombstones = edited(
 TakesMoreThanThereIsRoomFor = edited(
     "TakesMoreThanThereIsRoomFor",
     InOrderQueue[Resource],
-    ("islice(entries, max(1, min(limit", "islice(entries, 1 + max(1, min(limit"),
+    ("islice(entries, most)", "islice(entries, most + 1)"),
     what="A batch has one more than the consumer has room for.",
 )
 LosesVersions = edited(

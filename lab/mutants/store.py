@@ -15,7 +15,7 @@ PART = "store with indexes"
 NeverForgetsOldValues = edited(
     "NeverForgetsOldValues",
     StoreIndex[str],
-    ("before = filed.get(key, ())", "before = filed.pop(key, ()) and ()"),
+    ("before = filed[key] if key in filed else ()", "before = filed.pop(key, ()) and ()"),
     what="An object stays filed under the values that it had before.",
 )
 KeepsEmptySets = edited(

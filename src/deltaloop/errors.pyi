@@ -82,8 +82,8 @@ from deltaloop.runtime.errors import ShutdownTimeoutError as ShutdownTimeoutErro
 from deltaloop.runtime.errors import UndeclaredAccessError as UndeclaredAccessError
 from deltaloop.runtime.errors import WaitOnLoopError as WaitOnLoopError
 from deltaloop.runtime.objects.ownership import AlreadyOwnedError as AlreadyOwnedError
+from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError as KubeconfigExistsError
 from deltaloop.runtime.program.options import RunOptionError as RunOptionError
-from deltaloop.runtime.program.private_file import KubeconfigExistsError as KubeconfigExistsError
 from deltaloop.runtime.program.settings import SettingsError as SettingsError
 from deltaloop.sharding.core.shard_map import InvalidShardMapError as InvalidShardMapError
 from deltaloop.sharding.share import RangeNotOwnedError as RangeNotOwnedError

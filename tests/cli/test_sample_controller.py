@@ -16,7 +16,7 @@ from time import monotonic
 import pytest
 from examples.sample_controller import controller as sample
 
-from deltaloop.runtime.program.private_file import write_kubeconfig
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 from tests.blocking.serving import serving
 from tests.nightly import by_day
 

@@ -19,10 +19,10 @@ from deltaloop.client import Client, ClientConfig, ClientOptions
 from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime import Context, Request, controller
 from deltaloop.runtime.core.recorded_access import RecordedAccess
+from deltaloop.runtime.program.access_file import read_access, save_access
 from deltaloop.runtime.program.health_pages import metrics_page
 from deltaloop.runtime.program.health_server import HealthServer
 from deltaloop.runtime.program.pages import BindAddress
-from deltaloop.runtime.program.private_file import read_access, save_access
 from tests.having import having
 from tests.runtime.worlds import CM, until, world
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.crds.comparing import differences
+from deltaloop.crds.differences import differences
 
 
 def crd(**spec: Any) -> dict[str, Any]:

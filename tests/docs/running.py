@@ -26,7 +26,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api.yaml_reader import read_yaml_documents
-from deltaloop.runtime.program.private_file import write_kubeconfig
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 from tests.blocking.serving import serving
 from tests.docs import console
 from tests.docs.snippets import Block

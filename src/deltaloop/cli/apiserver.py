@@ -18,7 +18,8 @@ from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, read_manifes
 from deltaloop.cli.logging_flags import LogLevelFlag, set_up_logging
 from deltaloop.cli.option_flags import flag_name, values_of, with_flags_of
 from deltaloop.cli.until_signal import run_until_signal
-from deltaloop.runtime.program.private_file import check_may_write, open_to_append, remove_kubeconfig, write_kubeconfig
+from deltaloop.runtime.program.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
+from deltaloop.runtime.program.private_file import open_to_append
 
 TOKEN_VARIABLE: Final = "DELTALOOP_TOKEN"
 _FLAGS: Final = {

@@ -61,9 +61,6 @@ _NEW_MAP_AFTER: Final = 2.0
 """Time in seconds for which a member waits for the map of other members, before it creates a map."""
 
 _FIRST_RANGES: Final = 64
-_TOGETHER: Final = 1.0
-_LONGEST_TOGETHER: Final = 5.0
-"""Time in seconds for which members that start together wait for each other, so that the first does not cache all."""
 
 
 class ShardWork(Protocol):
@@ -144,7 +141,7 @@ class ShardMember:
         )
         self._holders: dict[str, str] = {}
         self._stored: Resource | None = None
-        self._began_at = self._joined_at = 0.0
+        self._began_at = 0.0
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
@@ -343,10 +340,7 @@ class ShardMember:
         owners = [each.owner for each in self._member.map.ranges]
         self._membership.saw([lease for lease, _ in leases], owners, now)
         late = {lease.uid for lease in self._membership.to_evict(now)}
-        holders = {lease.uid: holder for lease, holder in leases if holder}
-        if holders.keys() - self._holders.keys():
-            self._joined_at = now
-        self._holders = holders
+        self._holders = {lease.uid: holder for lease, holder in leases if holder}
         alive = {uid: holder for uid, holder in self._holders.items() if uid not in late}
         self._ownership.saw(self._member.map, alive, now)
 
@@ -425,9 +419,9 @@ class ShardMember:
                 _log.warning("removed a member after its lease expired", extra={"lease": lease.name, "uid": lease.uid})
                 return True
         if not any(each.owner in self._holders for each in self._member.map.ranges):
-            together = min(self._joined_at + _TOGETHER, self._began_at + _LONGEST_TOGETHER)
-            if now < together:
-                self._wait_until = together
+            first_plan_at = self._membership.first_plan_at(self._began_at)
+            if now < first_plan_at:
+                self._wait_until = first_plan_at
                 return False
         members = [self._marked(lease) for lease in self._membership.alive()]
         dead, is_late = self._membership.dead(now), now >= self._began_at + _REPORT_PERIOD

@@ -24,7 +24,7 @@ from deltaloop.events import EventApi
 from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import AccessRule
 from deltaloop.runtime.program.access import Program, rules_of
-from deltaloop.runtime.program.private_file import read_access
+from deltaloop.runtime.program.access_file import read_access
 from deltaloop.testing import eventually
 from tests.servers import api_server
 

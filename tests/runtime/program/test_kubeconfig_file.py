@@ -9,7 +9,7 @@ import pytest
 
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.yaml_reader import read_yaml
-from deltaloop.runtime.program.private_file import KubeconfigExistsError, remove_kubeconfig, write_kubeconfig
+from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError, remove_kubeconfig, write_kubeconfig
 
 CONFIG = {"apiVersion": "v1", "kind": "Config", "current-context": "deltaloop"}
 

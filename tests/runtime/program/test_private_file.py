@@ -10,13 +10,9 @@ import pytest
 
 from deltaloop.cli.apiserver import audit_to
 from deltaloop.runtime.core.recorded_access import RecordedAccess
-from deltaloop.runtime.program.private_file import (
-    KubeconfigExistsError,
-    open_to_append,
-    read_access,
-    save_access,
-    write_kubeconfig,
-)
+from deltaloop.runtime.program.access_file import read_access, save_access
+from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError, write_kubeconfig
+from deltaloop.runtime.program.private_file import open_to_append
 
 
 @pytest.fixture

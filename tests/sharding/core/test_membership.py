@@ -54,3 +54,16 @@ def test_nothing_is_due_without_members() -> None:
     membership = Membership(15.0)
     membership.saw([], ["", ""], 0.0)
     assert membership.next_at(0.0) == math.inf
+
+
+def test_new_members_wait_for_each_other_for_a_limited_time() -> None:
+    membership = Membership(15.0)
+    membership.saw([A], [], 100.0)
+    assert membership.first_plan_at(100.0) == 101.0
+    membership.saw([MemberLease("a", "ua", "2", 15.0)], [], 100.5)  # a renewal
+    assert membership.first_plan_at(100.0) == 101.0
+    membership.saw([A, B], [], 100.8)
+    assert membership.first_plan_at(100.0) == 101.8
+    membership.saw([B], [], 104.0)
+    membership.saw([A, B], [], 104.5)
+    assert membership.first_plan_at(100.0) == 105.0

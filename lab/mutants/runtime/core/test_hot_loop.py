@@ -31,15 +31,15 @@ CoolsByTheEchoOfAFight = edited(
 
 
 NeverForgetsStrikes = edited(
-    "NeverForgetsStrikes", HotLoops, ("while now - strikes[0] > self._options.window:", "while False:")
+    "NeverForgetsStrikes", HotLoops, ("for at in present.strikes if now - at <= window]", "for at in present.strikes]")
 )
 
 
-ForgetsTheFirstStrike = edited("ForgetsTheFirstStrike", HotLoops, ("last.strikes.insert(0, at)", "pass"))
+ForgetsTheFirstStrike = edited("ForgetsTheFirstStrike", HotLoops, ("last.strikes = (at, *last.strikes)", "pass"))
 
 
 KeepsTheFirstForEver = edited(
-    "KeepsTheFirstForEver", HotLoops, ("last.strikes.insert(0, at)", "last.strikes.insert(0, now)")
+    "KeepsTheFirstForEver", HotLoops, ("last.strikes = (at, *last.strikes)", "last.strikes = (now, *last.strikes)")
 )
 
 

@@ -28,7 +28,7 @@ SEEDED = [
     ("if conditions or _CONDITIONS in present:", "if conditions:"),
     ("return patch if due else None", "return patch or None"),
     ("return patch if due else None", "return patch"),
-    ("if self._generation and observing:", "if False:"),
+    ("if self.generation and observing:", "if False:"),
 ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from deltaloop.cli.demo.world import FOO, StepFailedError, World
 from deltaloop.cli.logging_flags import LogLevelFlag, set_up_logging
 from deltaloop.cli.until_signal import run_until_signal
 from deltaloop.client import Client, connect
-from deltaloop.runtime.program.private_file import write_kubeconfig
+from deltaloop.runtime.program.kubeconfig_file import write_kubeconfig
 
 TIME_LIMIT: Final = 28.0
 _LEASE: Final = "3,2,0.4"

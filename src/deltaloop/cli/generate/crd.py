@@ -14,8 +14,8 @@ from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.api.yaml_writer import write_yaml
 from deltaloop.cli.load_controllers import LoadError, import_module, named_object
 from deltaloop.crds import breaking_changes, generate_crd
-from deltaloop.crds.comparing import differences
 from deltaloop.crds.declaring import is_kind
+from deltaloop.crds.differences import differences
 from deltaloop.runtime.program.definitions import kinds_in
 
 _DEFINITION: Final = "CustomResourceDefinition"

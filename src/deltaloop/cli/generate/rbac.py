@@ -18,8 +18,8 @@ from deltaloop.runtime import Controller
 from deltaloop.runtime.core.access import roles
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.program.access import Program, rules_of
+from deltaloop.runtime.program.access_file import read_access
 from deltaloop.runtime.program.options import RunOptions
-from deltaloop.runtime.program.private_file import read_access
 from deltaloop.webhooks import WebhookSet
 
 

@@ -34,53 +34,6 @@ _ESCAPES: Final = str.maketrans(
 )
 
 
-def encode_record(record: LeaderElectionRecord) -> str:
-    """Encode a record as Go does. Fractions of a second are truncated."""
-    fields = {
-        "holderIdentity": record.holder_identity,
-        "leaseDurationSeconds": record.lease_duration_seconds,
-        "acquireTime": _written(record.acquire_time),
-        "renewTime": _written(record.renew_time),
-        "leaderTransitions": record.leader_transitions,
-    }
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
-
-
-def decode_record(text: str) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Decode a record, and return it with the names of unreadable fields. As in Go, null is an empty record."""
-    try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return UNREADABLE_RECORD, (LEADER_ANNOTATION,)
-    if found is None:
-        return LeaderElectionRecord(), ()
-    if not isinstance(found, Mapping):
-        return UNREADABLE_RECORD, (LEADER_ANNOTATION,)
-    return record_from_fields(cast("Mapping[str, object]", found), transitions="leaderTransitions")
-
-
-def record_from_annotations(annotations: Mapping[str, str]) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Read the record of an object. Without the annotation, the record is empty."""
-    text = annotations.get(LEADER_ANNOTATION)
-    return (LeaderElectionRecord(), ()) if text is None else decode_record(text)
-
-
-def object_with_record(
-    fields: Mapping[str, Any], record: LeaderElectionRecord, *, labels: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    changed: dict[str, Any] = copy.deepcopy(dict(fields))
-    metadata: dict[str, Any] = dict(changed.get("metadata") or {})
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), LEADER_ANNOTATION: encode_record(record)}
-    if labels:
-        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-    changed["metadata"] = metadata
-    return changed
-
-
-def _written(instant: WallTime | None) -> str | None:
-    return None if instant is None else format_time(instant)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElectionRecord:
     """Record of the current leader.
@@ -207,3 +160,50 @@ def lease_with_record(
         metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
         fields["metadata"] = metadata
     return fields
+
+
+def encode_record(record: LeaderElectionRecord) -> str:
+    """Encode a record as Go does. Fractions of a second are truncated."""
+    fields = {
+        "holderIdentity": record.holder_identity,
+        "leaseDurationSeconds": record.lease_duration_seconds,
+        "acquireTime": _written(record.acquire_time),
+        "renewTime": _written(record.renew_time),
+        "leaderTransitions": record.leader_transitions,
+    }
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def decode_record(text: str) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
+    """Decode a record, and return it with the names of unreadable fields. As in Go, null is an empty record."""
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return UNREADABLE_RECORD, (LEADER_ANNOTATION,)
+    if found is None:
+        return LeaderElectionRecord(), ()
+    if not isinstance(found, Mapping):
+        return UNREADABLE_RECORD, (LEADER_ANNOTATION,)
+    return record_from_fields(cast("Mapping[str, object]", found), transitions="leaderTransitions")
+
+
+def record_from_annotations(annotations: Mapping[str, str]) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
+    """Read the record of an object. Without the annotation, the record is empty."""
+    text = annotations.get(LEADER_ANNOTATION)
+    return (LeaderElectionRecord(), ()) if text is None else decode_record(text)
+
+
+def object_with_record(
+    fields: Mapping[str, Any], record: LeaderElectionRecord, *, labels: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    changed: dict[str, Any] = copy.deepcopy(dict(fields))
+    metadata: dict[str, Any] = dict(changed.get("metadata") or {})
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), LEADER_ANNOTATION: encode_record(record)}
+    if labels:
+        metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    changed["metadata"] = metadata
+    return changed
+
+
+def _written(instant: WallTime | None) -> str | None:
+    return None if instant is None else format_time(instant)

@@ -91,8 +91,10 @@ def _identity(node: TypeNode, item: object) -> tuple[str, ...]:
 
 def _same(one: object, other: object) -> bool:
     """Return whether two values are the same JSON. 1 and 1.0 are equal, 1 and true are not."""
-    if one is other or one != other or type(one) is str or _encode(one) == _encode(other):
-        return one == other
+    if one != other:
+        return False
+    if one is other or type(one) is str or _encode(one) == _encode(other):
+        return True
     if is_mapping(one) and is_mapping(other):
         return one.keys() == other.keys() and all(map(_same, one.values(), map(other.__getitem__, one)))
     if is_list(one) and is_list(other):

@@ -19,8 +19,8 @@ from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.client import Client, ClientOptions, WriteOptions, connect
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.program.access import Program, restricted, rules_of
+from deltaloop.runtime.program.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.runtime.program.options import RunOptions, is_sharded, lease_namespace
-from deltaloop.runtime.program.private_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 from deltaloop.webhooks import WebhookSet
 

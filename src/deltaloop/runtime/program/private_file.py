@@ -1,75 +1,13 @@
-"""Files that a command writes for its user: atomic, private, and safe against symbolic links and existing files."""
+"""Files that a command writes for its user: private and safe against symbolic links."""
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Final
-
-from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
-from deltaloop.api.yaml_writer import write_yaml
-from deltaloop.runtime.core.recorded_access import RecordedAccess
+from typing import BinaryIO, Final
 
 _DEVICES: Final = Path("/dev")
-_MARK: Final = "# Written by deltaloop; it is overwritten when the server starts again.\n"
-
-
-class KubeconfigExistsError(DeltaloopError):
-    """A kubeconfig that deltaloop did not write exists at the path; use another path, or move the file."""
-
-
-def check_may_write(path: Path) -> None:
-    """Raise KubeconfigExistsError if another program's file exists at a path."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            first = file.readline()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise KubeconfigExistsError(f"cannot read {path}: {error.strerror}") from None
-    if first != _MARK:
-        raise KubeconfigExistsError(
-            f"{path} already exists and was not written by deltaloop. Choose another file, or move this file."
-        )
-
-
-def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
-    """Write a kubeconfig atomically with mode 0600, or raise KubeconfigExistsError or DeltaloopError."""
-    check_may_write(path)
-    try:
-        write_whole(path, _MARK + write_yaml([dict(config)]))
-    except OSError as error:
-        raise DeltaloopError(f"cannot write {path}: {error.strerror}") from None
-
-
-def remove_kubeconfig(path: Path) -> None:
-    try:
-        check_may_write(path)
-    except KubeconfigExistsError:
-        return
-    path.unlink(missing_ok=True)
-
-
-def save_access(path: Path, recorded: RecordedAccess) -> None:
-    """Write recorded requests to a file that only its owner can read, or raise InvalidArgumentError."""
-    try:
-        write_whole(path, json.dumps(recorded.to_dict(), indent=1) + "\n")
-    except OSError as error:
-        raise InvalidArgumentError(f"must be writable: {error.strerror}.", argument=str(path)) from None
-
-
-def read_access(path: Path) -> RecordedAccess:
-    """Read recorded requests, or raise InvalidArgumentError."""
-    try:
-        fields = json.loads(path.read_text())
-    except OSError as error:
-        raise InvalidArgumentError(f"must be readable: {error.strerror}.", argument=str(path)) from None
-    except ValueError:
-        fields = None
-    return RecordedAccess.from_dict(fields, source=str(path))
 
 
 def open_to_append(path: Path) -> int:

@@ -27,7 +27,9 @@ from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.runtime.program.access import program_access
+from deltaloop.runtime.program.access_file import save_access
 from deltaloop.runtime.program.definitions import program_definitions
+from deltaloop.runtime.program.kubeconfig_file import remove_kubeconfig
 from deltaloop.runtime.program.manager import Manager
 from deltaloop.runtime.program.manager_options import ManagerOptions
 from deltaloop.runtime.program.options import (
@@ -38,7 +40,6 @@ from deltaloop.runtime.program.options import (
     metrics_address,
 )
 from deltaloop.runtime.program.pages import BindAddress
-from deltaloop.runtime.program.private_file import remove_kubeconfig, save_access
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 from deltaloop.sharding import ShardMember, ShardOptions
 from deltaloop.webhooks.declaring import AdmissionWebhook, ConversionFunction, Webhook

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import final
+from typing import Final, final
 
 import msgspec
+
+_TOGETHER: Final = 1.0
+_LONGEST_TOGETHER: Final = 5.0
 
 
 class MemberLease(msgspec.Struct, frozen=True):
@@ -43,6 +46,7 @@ class Membership:
         self._missing: dict[str, float] = {}  # uid -> time at which it counts as dead
         self._evicted: set[str] = set()
         self._longest = lease_duration
+        self._joined_at = -math.inf
 
     def saw(self, leases: Iterable[MemberLease], owners: Iterable[str], now: float) -> None:
         """Process all Leases and the uids of the map's owners, both as they are at one time or later.
@@ -56,6 +60,8 @@ class Membership:
             known = before.get(lease.uid)
             self._seen[lease.uid] = known if known is not None and known[0] == lease else (lease, now)
             self._longest = max(self._longest, lease.duration)
+        if self._seen.keys() - before.keys():
+            self._joined_at = now
         missing = {uid for uid in owners if uid and uid not in self._seen}
         self._missing = {uid: self._missing.get(uid, now + self._longest) for uid in missing}
 
@@ -75,6 +81,13 @@ class Membership:
     def dead(self, now: float) -> frozenset[str]:
         """Return the uids of former owners. Members may reassign their ranges."""
         return frozenset(uid for uid, at in self._missing.items() if now >= at)
+
+    def first_plan_at(self, began_at: float) -> float:
+        """Return the time at which new members share all objects, so that the first of them does not cache all.
+
+        It is 1 s after the last member joined, but at most 5 s after ``began_at``.
+        """
+        return min(self._joined_at + _TOGETHER, began_at + _LONGEST_TOGETHER)
 
     def next_at(self, now: float) -> float:
         """Return the time at which a Lease is due for deletion or a missing member is dead, or infinity."""

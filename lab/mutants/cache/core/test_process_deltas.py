@@ -1,9 +1,9 @@
-"""Mistakes seeded into the code, each of which the tests of ``tests.cache.core.test_process_list`` must find."""
+"""Mistakes seeded into the code, each of which the tests of ``tests.cache.core.test_process_deltas`` must find."""
 
 from __future__ import annotations
 
 import pytest
-from tests.cache.core.test_process_list import check, pods
+from tests.cache.core.test_process_deltas import check, pods
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.process_deltas import ListProcessing
@@ -21,7 +21,7 @@ KeepsWhatIsGone = edited(
     "KeepsWhatIsGone",
     ListProcessing[Resource],
     (
-        "if not isinstance(obj, DeletedFinalStateUnknown):\n                put(key, obj)",
+        "if type_of(obj) is not DeletedFinalStateUnknown:\n                put(key, obj)",
         "put(key, getattr(obj, 'obj', obj))",
     ),
     what="Stores what the tombstones stand for.",
