@@ -61,7 +61,7 @@ class _Sharing:
         sys.setswitchinterval(self._interval)
         if not self._collects:
             return
-        # Objects that a program has frozen stay frozen. The first positive count is kept, because counting takes 50 ms.
+        # Objects that a program has frozen stay frozen. A positive count is kept, because it visits all these objects.
         self._frozen = self._frozen or gc.get_freeze_count() > 0
         if not self._frozen:
             # All objects move to the oldest generation, because a collection of the new ones would follow at once.

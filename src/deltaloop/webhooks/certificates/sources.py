@@ -7,6 +7,27 @@ import ssl
 from typing import Protocol, final
 
 
+class CertificateSource(Protocol):
+    """Source of a TLS context whose certificate stays valid."""
+
+    def context(self) -> ssl.SSLContext:
+        """Return the TLS context to listen with, whose certificate can change between handshakes."""
+        ...
+
+    def not_ready(self) -> str:
+        """Return why the server cannot receive requests yet, or an empty string if it can."""
+        ...
+
+    @property
+    def valid_until(self) -> float | None:
+        """Expiry of the certificate in seconds since 1970, or None if it is unknown."""
+        ...
+
+    async def run(self) -> None:
+        """Keep the certificate valid until cancelled."""
+        ...
+
+
 @final
 class StaticCertificate:
     """``CertificateSource`` with a TLS context that the caller created."""
@@ -33,24 +54,3 @@ class StaticCertificate:
 
     def __repr__(self) -> str:
         return "<StaticCertificate>"
-
-
-class CertificateSource(Protocol):
-    """Source of a TLS context whose certificate stays valid."""
-
-    def context(self) -> ssl.SSLContext:
-        """Return the TLS context to listen with, whose certificate can change between handshakes."""
-        ...
-
-    def not_ready(self) -> str:
-        """Return why the server cannot receive requests yet, or an empty string if it can."""
-        ...
-
-    @property
-    def valid_until(self) -> float | None:
-        """Expiry of the certificate in seconds since 1970, or None if it is unknown."""
-        ...
-
-    async def run(self) -> None:
-        """Keep the certificate valid until cancelled."""
-        ...
