@@ -210,16 +210,17 @@ class Fleet:
         return found
 
     async def filled(self, objects: int) -> None:
-        """Wait until the members cache all objects, and print the sizes."""
+        """Wait until the members have shared all objects, and print the sizes."""
         began, sizes = time.monotonic(), self.sizes()
         while time.monotonic() < began + _FILLED_WITHIN:
             sizes = self.sizes()
-            if len(sizes) == len(self.members) and sum(each["held"] for each in sizes.values()) >= objects:
+            held = [each["held"] for each in sizes.values()]
+            if len(held) == len(self.members) and sum(held) >= objects and max(held) < 1.3 * objects / len(held):
                 break
             await asyncio.sleep(0.5)
-        held, cpu, memory = ([round(each[what]) for each in sizes.values()] for what in ("held", "cpu", "rss"))
-        print(f"{sum(held)} of {objects} objects in the caches of {len(held)} members after "
-              f"{time.monotonic() - began:.0f} s: {held} objects, {[each // 10**6 for each in memory]} MB, "
+        cached, cpu, memory = ([round(each[what]) for each in sizes.values()] for what in ("held", "cpu", "rss"))
+        print(f"{sum(cached)} of {objects} objects in the caches of {len(cached)} members after "
+              f"{time.monotonic() - began:.0f} s: {cached} objects, {[each // 10**6 for each in memory]} MB, "
               f"{cpu} s of CPU since the start", flush=True)  # fmt: skip
 
 
