@@ -68,6 +68,7 @@ class AnswerReader:
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
+        self.status: int = 0
         # llhttp calls these directly. An unexpected response raises an IndexError, which stops llhttp.
         self._expected: list[None] = []
         self.on_body: Callable[[bytes], None] = self.pieces.append
