@@ -83,7 +83,7 @@ class AnswerReader:
         """Expect the response to a request. The previous response must be complete."""
         self._method = method
         self._expected.append(None)
-        self.status: int = 0
+        self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self.encoding: str = ""
         self.complete = self.warns = self._is_special = False
