@@ -27,6 +27,7 @@ _UNEVEN: Final = 1.1
 _EVEN: Final = 1.2  # largest range divided by the mean, without a finer cut
 _GAIN: Final = 0.1  # decrease of this quotient that justifies new cuts
 _MANY: Final = 768  # number of ranges that are joined again
+_LEAST: Final = 1e-3  # load without cuts
 _TOLERANCE: Final = 0.1
 """Difference of two members' loads, relative to the mean load of a member, that causes no move."""
 _NOISE: Final = 0.2  # further difference that causes no move and no cut, if all of the load is by reconcile time
@@ -236,7 +237,7 @@ def _cut(shard_map: ShardMap, members: int, load: Load, noise: float) -> ShardMa
             weight * min(number, len(load)) > (_UNEVEN + noise) * total and _divisible(each, load)
             for each, weight in zip(shard_map.ranges, weights, strict=True)
         )
-    if not total or (not large and before <= _EVEN + noise and len(weights) <= _MANY):
+    if total < _LEAST or (not large and before <= _EVEN + noise and len(weights) <= _MANY):
         return shard_map
     best, least = shard_map, math.inf if large or len(weights) > _MANY else (before - _GAIN) * (1 - noise)
     # Members can own many short runs of ranges, which only a finer cut makes as large as the others.

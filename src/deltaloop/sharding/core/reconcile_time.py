@@ -21,7 +21,7 @@ class ReconcileTime:
     """Seconds of reconciles for each second that has passed. ``now`` is in seconds on one monotonic clock."""
 
     def __init__(self, now: float) -> None:
-        # Sums grow by a factor instead of shrinking, so that a reconcile changes one of them.
+        # New reconciles get more weight, so that a reconcile changes one sum.
         self._sums: dict[int, float] = {}
         self._factor = 1.0
         self._at = now
