@@ -143,7 +143,8 @@ class ShardMember:
         )
         self._holders: dict[str, str] = {}
         self._stored: Resource | None = None
-        self._began_at = 0.0
+        self._decoded: Resource | None = None
+        self._began_at = self._seen_at = 0.0
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
@@ -259,6 +260,7 @@ class ShardMember:
         holding: asyncio.Task[None] | None = None
         wanted, held = None, KeyRanges()
         self._member.uid = await self._find_uid()
+        self._decoded = None  # the state of the last term must not remain
         try:
             while True:
                 self._changed.clear()
@@ -302,11 +304,11 @@ class ShardMember:
                 return found.uid
 
     async def _wait(self) -> None:
-        now = self._clock()
-        until = [self._membership.next_at(now), now + _REPORT_PERIOD]
+        now, seen_at = self._clock(), self._seen_at
+        until = [self._membership.next_at(seen_at), now + _REPORT_PERIOD]
         if self._member.stopping:
             until.append(now + _POLL)
-        if self._wait_until > now:
+        if self._wait_until > seen_at:
             until.append(self._wait_until)
         if self._reported is None or not self._stored:
             until.append(now + _RETRY)
@@ -316,7 +318,7 @@ class ShardMember:
 
     def _see(self) -> None:
         """Process the newest map and Leases."""
-        now = self._clock()
+        now = self._seen_at = self._clock()
         found = next(iter(self._maps.indexer.list()), None)
         if found is not None and (
             self._stored is None
@@ -330,7 +332,8 @@ class ShardMember:
             if compare_resource_versions(reached, self._stored.resource_version) >= 0:
                 self._stored = None  # deleted; members with a known map create it again
         stored = self._stored
-        if stored is not None:
+        if stored is not None and stored is not self._decoded:
+            self._decoded = stored
             try:
                 self._member.saw(ShardMap.decode(map_text(stored)), stored.resource_version)
                 self._invalid = ""
