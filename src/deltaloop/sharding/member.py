@@ -80,7 +80,9 @@ class ShardWork(Protocol):
         """Queue cached objects, for keys for which the function returns True."""
         ...
 
-    def load(self) -> Mapping[int, float]: ...
+    def objects(self) -> Mapping[int, float]:
+        """Return the number of objects of each hash."""
+        ...
 
 
 @final
@@ -361,6 +363,10 @@ class ShardMember:
         new = [each for each in working if not before.covers(each.start, each.end)]
         if new:
             _log.info("taking keys of ranges", extra=self._about(new))
+            if self._stored is not None:
+                gained = KeyRanges((each.start, each.end) for each in new)
+                rates = combined_load(member.map, reports(self._stored)).rates
+                share.time.expect(each for each in rates if each[0] in gained)
             work.queue(lambda key: share.number_of(key) in share.owned and share.number_of(key) not in before)
         since = self._stopping_since
         self._stopping_since = {_key(each): since.get(_key(each), now) for each in member.stopping}
@@ -431,8 +437,9 @@ class ShardMember:
         asked = (self._member.version, dead, is_late, *sorted((each.uid, each.leaving) for each in members))
         if asked == self._at_rest:
             return False
-        load, covered = combined_load(self._member.map, reports(self._stored))
-        new = plan(self._member.map, members, dead, load, moves=covered or is_late)
+        load = combined_load(self._member.map, reports(self._stored))
+        moves = load.covered or is_late
+        new = plan(self._member.map, members, dead, load.points, moves=moves, by_time=load.by_time)
         if new is None:
             self._at_rest = asked
             return False
@@ -447,7 +454,7 @@ class ShardMember:
         stored, loads = self._stored, {} if self._stored is None else reports(self._stored)
         owners = {each.owner for each in new.ranges}
         keep = frozenset(uid for uid in loads if uid in owners or uid in self._holders)
-        if not combined_load(new, {uid: loads[uid] for uid in keep})[1]:
+        if not combined_load(new, {uid: loads[uid] for uid in keep}).covered:
             keep = frozenset(loads)  # the reports of former owners apply until the new owners have reported
         fields = new_map(self.options, new.encode(), stored, reporters=keep)
         if stored is None:
@@ -481,7 +488,8 @@ class ShardMember:
             return
         self._reported_at = now
         most = min(max(_FEWEST_POINTS, _POINTS // max(1, len(self._holders))), _MOST_POINTS)
-        report = Report.of(held, work.load(), most, [each.start for each in self._member.map.ranges])
+        starts = [each.start for each in self._member.map.ranges]
+        report = Report.of(held, work.objects(), most, starts, rates=self.share.time.rates(held, now))
         if before is not None and before.held == held and report.distance(before) < _REPORT_DISTANCE:
             return
         patch = report_patch(self._member.uid, report)
