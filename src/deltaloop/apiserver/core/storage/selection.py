@@ -138,7 +138,7 @@ class Selection:
 
     @property
     def only_namespaces(self) -> bool:
-        """Whether the shard selects complete namespaces, and nothing else selects."""
+        """Return whether the only selector is a shard of namespaces."""
         return self.labels.empty and self.fields.empty and self.in_namespace is not None
 
     def matches(self, obj: Resource) -> bool:
