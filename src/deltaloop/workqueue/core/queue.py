@@ -245,10 +245,11 @@ class QueueCore(Generic[K]):
 
         Otherwise return False and change nothing.
         """
-        if self.ends_are_told or item in self._dirty:
+        if self.ends_are_told or (self._dirty and item in self._dirty):
             return False
-        run = self._processing.pop(item, None)
-        if run is None:
+        try:
+            run = self._processing.pop(item)
+        except KeyError:
             return False
         run.over = True
         return True
