@@ -14,7 +14,6 @@ The client reads from the server if
 from __future__ import annotations
 
 import builtins
-import copy
 from collections.abc import Mapping
 from typing import Any, Final, Self, TypeVar, final, overload
 
@@ -378,8 +377,10 @@ class ReconcileClient(Verbs):
             seconds: Time in seconds within which the server must have confirmed a cache. Otherwise the client reads
                 from the server. None accepts any age.
         """
-        other = copy.copy(self)
-        other._way = other.way = copy.copy(self.way)  # noqa: SLF001 - of the same class
+        from copy import copy
+
+        other = copy(self)
+        other._way = other.way = copy(self.way)  # noqa: SLF001 - of the same class
         other.way.max_staleness = seconds
         return other
 
