@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol, Self, final
 
+from deltaloop._internal.tracebacks import leaves_of
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.kinds import CONFIG_MAP, LEASE
 from deltaloop.api.redaction import redact
@@ -503,6 +504,7 @@ class ShardMember:
         self._reported = report
 
     def _failed(self, message: str, error: BaseException) -> None:
+        error = next(leaves_of(error))
         extra = {"shards": self.options.name, "error": type(error).__name__, "reason": redact(str(error))}
         _log.warning(message, extra=extra)
 
