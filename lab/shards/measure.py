@@ -91,7 +91,7 @@ async def fleet(folder: Path, number: int, objects: int, *options: str, wait: fl
     journals = [folder / f"{number}-{place}-{len(options)}" for place in range(number)]
     processes = [await start(f"m{place}", folder, journal, *options) for place, journal in enumerate(journals)]
     try:
-        for _ in range(240):
+        for _ in range(1200):
             held = [last(journal)["held"] for journal in journals]
             if sum(held) >= objects and min(held) > 0.7 * objects / number:
                 break
