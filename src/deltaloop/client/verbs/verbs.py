@@ -25,6 +25,7 @@ from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.core.object_encoding import OutgoingObject, encode_object
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
+from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import LogOptions, PatchType, WriteOptions
 from deltaloop.client.verbs.resource_list import ResourceList
 from deltaloop.client.verbs.server import EVERYTHING, SCALE, Way, WriteRequest, WriteVerb, not_found, place_of, selected
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
     from deltaloop.client.core.resource_index import ResourceIndex
     from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
-    from deltaloop.client.discovery import BoundKind
     from deltaloop.client.verbs.logs import LogStream
     from deltaloop.client.verbs.request_keywords import (
         ApplyKeywords,
@@ -73,10 +73,9 @@ class OperationResult(Enum):
 class Verbs:
     """Verbs of the API; ``timeout`` is in seconds for a call with its retries, and None means the client's."""
 
-    def __init__(self, way: Way, kinds: dict[int, BoundKind]) -> None:
-        """Create the verbs of a backend. ``kinds`` maps the ``id`` of each known kind or name to its resource."""
-        self._way = way
-        self._kinds = kinds
+    _way: Way
+    _kinds: dict[int, BoundKind]
+    """The resource of each known kind or name, by its ``id``."""
 
     @property
     def namespace(self) -> str:

@@ -27,6 +27,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
 from deltaloop.cache import Lister
 from deltaloop.client import AccessCheck, Client
+from deltaloop.client.discovery import BoundKind
+from deltaloop.client.verbs.server import Server
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
 from deltaloop.runtime.core.attribution import Attribution
@@ -50,8 +52,8 @@ from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
-from deltaloop.runtime.reconcile.calls import not_begun
-from deltaloop.runtime.reconcile.client import ReconcileClient
+from deltaloop.runtime.reconcile.calls import NotAwaited, not_begun
+from deltaloop.runtime.reconcile.client import CachedWay, ReconcileClient
 from deltaloop.runtime.reconcile.context import Context, Surroundings
 from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
@@ -167,6 +169,7 @@ class ReconcileLoop:
         self._outside = contextvars.Context()
         self._client: Client | None = None
         self._guarded: Client | None = None
+        self._of_term: tuple[Server, dict[int, BoundKind], Mapping[str, str], Views, Attribution] | None = None
         self._slots: Slots[str] | None = None
         self._workers: dict[asyncio.Task[None], None] = {}
         self._end: asyncio.Future[None] | None = None
@@ -189,6 +192,8 @@ class ReconcileLoop:
         self._steps = self._call if self.finalizing is None else self.finalizing.run
         self._client = client
         self._guarded = client if self._access is None else client.with_access_check(self._access)
+        server = self._guarded._server  # noqa: SLF001 - of the same family
+        self._of_term = server, server.discovery.kinds, server.write_query, self._views, self._attribution
         self._fatal = None
         try:
             paused = self.paused_at is not None
@@ -426,34 +431,31 @@ class ReconcileLoop:
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
         try:
-            assert self._guarded is not None
+            client, of_term = self._guarded, self._of_term
+            assert client is not None
+            assert of_term is not None
             run.taken, run.task, run.pool = taken, task, self._pool
-            run.context = Context(
+            number, check, not_awaited = run.number, run.check, NotAwaited()
+            guard = None if self.share is None else self.share.guard(key)
+            way = CachedWay(*of_term, (controller, number, key), namespace, check, None, guard)
+            run.context = context = Context(
                 Request(namespace, name),
+                controller,
+                number,
+                ReconcileClient(way, of_term[1], way, not_awaited, client),
+                triggers,
+                taken.triggers.dropped,
+                taken.failures + 1,
+                not_awaited,
                 self.shared,
-                key=key,
-                number=run.number,
-                client=ReconcileClient(
-                    self._guarded,
-                    self._views,
-                    attribution=self._attribution,
-                    controller=controller,
-                    number=run.number,
-                    key=key,
-                    namespace=namespace,
-                    write_check=run.check,
-                    write_guard=None if self.share is None else self.share.guard(key),
-                ),
-                triggers=triggers,
-                triggers_dropped=taken.triggers.dropped,
-                attempts=taken.failures + 1,
-                seen=self.cached(key),
-                check=run.check,
+                key,
+                self.cached(key),
+                check,
             )
-            RECONCILE.set(run.context)
+            RECONCILE.set(context)
             tracing = self._observer.tracing
             if tracing.is_on or now >= tracing.look_at:
-                run.span = self._observer.begins(run.context, now=now)
+                run.span = self._observer.begins(context, now=now)
         except BaseException:
             self._free(run)  # otherwise the worker would be lost permanently
             raise
