@@ -71,7 +71,7 @@ class Process:
             (),
             0,
             1,
-            client.not_awaited,
+            client._not_awaited,
             Surroundings(controller=self.controller, loop=asyncio.get_running_loop(), children=self.declared),
             f"{namespace}/{name}",
             None,

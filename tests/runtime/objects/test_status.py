@@ -96,7 +96,7 @@ class Desk:
     def status(self, obj: object, *, on_error: str | None = None) -> StatusWriter:
         return StatusWriter(
             obj,
-            client=self.reconcile_client(),
+            way=self.reconcile_client()._cached,
             statuses=self.statuses,
             on_error=on_error,
             wait=lambda work: work.close(),

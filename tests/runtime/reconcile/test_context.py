@@ -34,7 +34,7 @@ def context(**changes: Any) -> Context:
         Request("default", "a"),
         "maps",
         **given,
-        not_awaited=given["client"].not_awaited,
+        _not_awaited=given["client"]._not_awaited,
         _shared=Surroundings(**shared),
         _key="default/a",
         _seen=None,

@@ -28,7 +28,17 @@ from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, 
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import LogOptions, PatchType, WriteOptions
 from deltaloop.client.verbs.resource_list import ResourceList
-from deltaloop.client.verbs.server import EVERYTHING, SCALE, Way, WriteRequest, WriteVerb, not_found, place_of, selected
+from deltaloop.client.verbs.server import (
+    EVERYTHING,
+    SCALE,
+    UNSURE,
+    Way,
+    WriteRequest,
+    WriteVerb,
+    not_found,
+    place_of,
+    selected,
+)
 from deltaloop.client.verbs.watch import WatchStream, open_watch
 
 if TYPE_CHECKING:
@@ -121,7 +131,9 @@ class Verbs:
             NotFoundError: If the object does not exist.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
-        found = await self._way.read(known, name, namespace=namespace, subresource=subresource, timeout=timeout)
+        found = None if subresource else self._way.cached(known, name, namespace)
+        if found is None or found is UNSURE:
+            found = await self._way.read(known, name, namespace=namespace, subresource=subresource, timeout=timeout)
         return found if known.decode is None or found is None else known.decode(found)
 
     @overload
@@ -139,9 +151,11 @@ class Verbs:
     ) -> Any:
         """Read one object like ``get``, but return None if it does not exist."""
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
-        found = await self._way.read(
-            known, name, must_exist=False, namespace=namespace, subresource=subresource, timeout=timeout
-        )
+        found = UNSURE if subresource else self._way.cached(known, name, namespace)
+        if found is UNSURE:
+            found = await self._way.read(
+                known, name, must_exist=False, namespace=namespace, subresource=subresource, timeout=timeout
+            )
         return found if known.decode is None or found is None else known.decode(found)
 
     @overload
@@ -575,7 +589,9 @@ class Verbs:
         Source: controller-runtime pkg/controller/controllerutil ``CreateOrUpdate``.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
-        present = await self._way.read(known, name, must_exist=False, namespace=namespace, timeout=timeout)
+        present = self._way.cached(known, name, namespace)
+        if present is UNSURE:
+            present = await self._way.read(known, name, must_exist=False, namespace=namespace, timeout=timeout)
         if present is None:
             place = place_of(self._way, known, namespace) or ""
             fields: dict[str, Any] = _blank(known.type, name, place)

@@ -21,7 +21,7 @@ _TIDIED_EVERY: Final = 256
 class NotAwaited(dict[Call, tuple[str, CodeType, int]]):
     """Calls of one reconcile that may not have been awaited, with name and call site, in order."""
 
-    made: int = 0
+    most: int = _TIDIED_EVERY  # number of calls above which those that have ended are removed
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
@@ -44,12 +44,12 @@ def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Cal
     def call(self: Any, *arguments: Any, **keywords: Any) -> Call:
         made = function(self, *arguments, **keywords)
         caller = frame(1)
-        calls: NotAwaited = self.not_awaited
-        calls[made] = (name, caller.f_code, caller.f_lasti)
-        calls.made += 1
-        if not calls.made % _TIDIED_EVERY:
+        calls: NotAwaited = self._not_awaited
+        calls[made] = name, caller.f_code, caller.f_lasti
+        if len(calls) > calls.most:
             for ended in [each for each in calls if each.cr_frame is None]:  # there can be thousands
                 del calls[ended]
+            calls.most = len(calls) + _TIDIED_EVERY
         return made
 
     if sys.version_info >= (3, 12):

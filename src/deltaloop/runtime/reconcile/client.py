@@ -29,7 +29,9 @@ from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.verbs.server import (
     EVERYTHING,
+    UNSURE,
     Server,
+    Unsure,
     Way,
     WriteGuard,
     WriteRequest,
@@ -43,7 +45,7 @@ from deltaloop.client.verbs.verbs import Verbs
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.core.own_writes import OwnWrite
-from deltaloop.runtime.objects.cached_views import UNSURE, CacheView, Unsure, Views
+from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 
 T = TypeVar("T")
@@ -90,6 +92,15 @@ class CachedWay(msgspec.Struct, eq=False):
 
     # -- reads
 
+    def cached(self, known: BoundKind, name: str, namespace: str | None) -> Resource | Unsure | None:
+        place = namespace or self.home
+        if place and known.namespaced and self.max_staleness is None:
+            views = self.views.bound[known]
+            view = views.whole or views.find(place, name)
+            if view is not None:
+                return view.read(f"{place}/{name}")
+        return UNSURE  # also for cluster-scoped objects
+
     async def read(
         self,
         known: BoundKind,
@@ -100,14 +111,11 @@ class CachedWay(msgspec.Struct, eq=False):
         subresource: str | None = None,
         timeout: float | None = None,
     ) -> Resource | None:
-        views, place = self.views.bound[known], namespace or self.home
-        found: Resource | Unsure | None = UNSURE
-        if known.namespaced and place and subresource is None and self.max_staleness is None:
-            view = views.whole or views.find(place, name)
-            found = UNSURE if view is None else view.read(f"{place}/{name}")
-        if found is UNSURE:  # also for cluster-scoped objects
+        found = UNSURE if subresource else self.cached(known, name, namespace)
+        if found is UNSURE:
             where = place_of(self, known, namespace)
-            view, key = None if subresource else views.find(where, name), join_key(where, name)
+            view = None if subresource else self.views.bound[known].find(where, name)
+            key = join_key(where, name)
             if view is not None and view.is_uncertain(key):
                 found = view.settle(key, await self._ask(known, name, where, timeout))
             elif view is not None and view.is_fresh(self.max_staleness):
@@ -316,13 +324,13 @@ class ReconcileClient(Verbs, msgspec.Struct, eq=False):
 
     _way: Way
     _kinds: dict[int, BoundKind]
-    way: CachedWay
-    not_awaited: NotAwaited
+    _cached: CachedWay
+    _not_awaited: NotAwaited
     _client: Client
     _live: Client | None = None
 
     def __repr__(self) -> str:
-        controller, number, key = self.way.by
+        controller, number, key = self._cached.by
         return f"<ReconcileClient of {controller} {key}, reconcile {number}>"
 
     @property
@@ -330,19 +338,19 @@ class ReconcileClient(Verbs, msgspec.Struct, eq=False):
         """A client that always reads from the server, with the namespace and write checks of this reconcile."""
         if self._live is None:
             self._live = self._client._on_server(  # noqa: SLF001 - same
-                self.way.server.replaced(on_written=self.way.wrote_live)
+                self._cached.server.replaced(on_written=self._cached.wrote_live)
             )
         return self._live
 
     @property
     def writes(self) -> tuple[OwnWrite, ...]:
         """The first hundred successful writes of this reconcile, without dry runs."""
-        return tuple(self.way.noted)
+        return tuple(self._cached.noted)
 
     @property
     def writes_dropped(self) -> int:
         """The number of writes after the first hundred."""
-        return sum(self.way.dropped)
+        return sum(self._cached.dropped)
 
     def with_max_staleness(self, seconds: float | None) -> Self:
         """Return the same client with a limit to the age of cached reads.
@@ -352,8 +360,8 @@ class ReconcileClient(Verbs, msgspec.Struct, eq=False):
                 from the server. None accepts any age.
         """
         other = copy.copy(self)
-        other._way = other.way = copy.copy(self.way)  # noqa: SLF001 - of the same class
-        other.way.max_staleness = seconds
+        way = other._way = other._cached = copy.copy(self._cached)  # noqa: SLF001 - of the same class
+        way.max_staleness = seconds
         return other
 
     @overload
@@ -375,12 +383,12 @@ class ReconcileClient(Verbs, msgspec.Struct, eq=False):
             UnknownIndexError: If the cache has no such index.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, None)
-        views = self.way.views.of(known.type)
+        views = self._cached.views.of(known.type)
         caches = [view for view in (views.find(namespace), *views.views) if view is not None]
         if not caches:
             raise InvalidArgumentError(f"{index!r} requires a cache of {known.text}. Watch the kind.", argument="index")
         cache = next((view for view in caches if view.has_index(index)), caches[0])
-        if await self.way.settle(cache, known, cache.namespace):
+        if await self._cached.settle(cache, known, cache.namespace):
             found = cache.by_index(index, value)
         else:
             everything = await self.live.list_all(known.untyped, namespace=cache.namespace)

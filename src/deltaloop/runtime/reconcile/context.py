@@ -82,7 +82,7 @@ class Context(msgspec.Struct, eq=False):
     triggers: tuple[Trigger, ...]
     triggers_dropped: int
     attempts: int
-    not_awaited: NotAwaited
+    _not_awaited: NotAwaited
     _shared: Surroundings
     _key: str
     _seen: Resource | None
@@ -159,7 +159,8 @@ class Context(msgspec.Struct, eq=False):
         statuses = self._shared.statuses
         if statuses is None:
             raise RuntimeError("ctx.status requires a context made by a manager")
-        return StatusWriter(obj, client=self.client, statuses=statuses, on_error=on_error, wait=self.wait)
+        way = self.client._cached  # noqa: SLF001 - of the same family
+        return StatusWriter(obj, way=way, statuses=statuses, on_error=on_error, wait=self.wait)
 
     @overload
     async def track(self, kind: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
