@@ -270,9 +270,8 @@ class HttpTransport:
                     self._keep(connection, kept)
                     raise
             answer = connection.ask(method, data, whole=streams is None, until=until)
-            due = min(until, now + _IDLE_CONNECTION)
-            if due < self._look_at:
-                self._look_by(due)
+            if now + _IDLE_CONNECTION < self._look_at or until < self._look_at:
+                self._look_by(min(now + _IDLE_CONNECTION, until))
             try:
                 if large and body is not None:
                     await connection.send(body)

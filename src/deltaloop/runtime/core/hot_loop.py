@@ -264,7 +264,7 @@ class HotLoops:
     ) -> HotLoop | None:
         subject = write.subject if write.verb == "create" else (write.kind, write.key)
         objects = known.objects
-        last = objects.pop(subject, None)
+        last = objects[subject] if subject in objects else None  # noqa: SIM401 - without a call
         contested: tuple[PathParts, ...] = ()
         if last is None:
             if len(objects) >= _OBJECTS:
@@ -273,6 +273,7 @@ class HotLoops:
             if not own:
                 return None
         else:
+            del objects[subject]
             present = objects[subject] = last
         if last is not None and (own or write.before is None or write.before.resource_version != last.version):
             contested = self._contested(last, write, own=own or known.hot is not None, now=now)

@@ -205,7 +205,7 @@ class StatusChange:
         patch: Fields = {}
         due = False
         for name, value in wanted.items():
-            there = present.get(name)
+            there = present[name] if name in present else None  # noqa: SIM401 - without a call
             if value.__class__ is there.__class__ and value.__class__ in _SCALARS:
                 if value != there:
                     patch[name], due = value, True

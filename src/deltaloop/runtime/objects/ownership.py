@@ -96,7 +96,8 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
         namespace, present = typed.namespace, msgspec.to_builtins(typed.owner_references)
     else:
         fields = metadata
-        namespace, present = fields.get("namespace") or "", fields.get("ownerReferences") or []
+        given: Any = fields.get("ownerReferences")
+        namespace, present = fields.get("namespace") or "", given or list[dict[str, Any]]()
     if owning.namespace and owning.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidArgumentError(

@@ -345,11 +345,12 @@ class ReconcileLoop:
                     ending = Failed(error)
                 finally:
                     goes_on = slots.end(taken, ending)  # whether another key has this slot
+                if not goes_on:
+                    return
                 keys, now = keys + 1, self._clock()
                 began_at = began_at or now
                 if (
-                    not goes_on
-                    or ending is not SUCCEEDED
+                    ending is not SUCCEEDED
                     or keys >= _KEYS_OF_TASK
                     or now - began_at >= _LONGEST_TASK
                     or task.cancelling()
