@@ -14,7 +14,6 @@ The server may execute a write that you cancel.
 
 from __future__ import annotations
 
-import copy
 from typing import Final, Self, final
 from urllib.parse import urlsplit
 
@@ -155,7 +154,9 @@ class Client(Verbs):
         return other._on_server(server)
 
     def _on_server(self, server: Server) -> Self:
-        other = copy.copy(self)
+        from copy import copy
+
+        other = copy(self)
         other._way = other._server = server  # noqa: SLF001 - same class
         return other
 

@@ -140,10 +140,13 @@ class WorkQueue(Generic[K]):
 
         Source: client-go util/workqueue/queue.go ``Add``.
         """
-        with self._lock:
+        self._lock.acquire()  # a with statement costs 80 ns more, a sixth of an add
+        try:
             core = self._core
             now = self._clock() + self._clock_ahead if core.dated else 0.0
             outcome = core.add(item, now, trigger=trigger, priority=priority)
+        finally:
+            self._lock.release()
         if self._metrics is not None:
             self._changed()
         elif outcome is _QUEUED and self._line.asleep:
@@ -159,10 +162,13 @@ class WorkQueue(Generic[K]):
         Raises:
             ValueError: If the item is not being processed.
         """
-        with self._lock:
+        self._lock.acquire()  # as in add
+        try:
             if self._core.done_at_once(item):
                 return
             again, ends_are_told = self._core.done(item, self._now()), self._core.ends_are_told
+        finally:
+            self._lock.release()
         if ends_are_told:
             self._changed()
         elif again and self._line.asleep:
@@ -278,10 +284,13 @@ class WorkQueue(Generic[K]):
             return None
         self._unwaited = unwaited
         line = self._getters
-        with self._lock:
+        self._lock.acquire()  # as in add
+        try:
             core = self._core
             if line.asleep or line.woken or (run := core.get(self._clock() + self._clock_ahead)) is None:
                 run = self._next()
+        finally:
+            self._lock.release()
         if run is not None and self._metrics is not None:
             self._tell_metrics()
             self._watch_runs()
@@ -465,17 +474,18 @@ class WorkQueue(Generic[K]):
         self._metrics.tell(facts)
 
     def _watch_runs(self) -> None:
-        """Report the current runs periodically while there are any, on the event loop."""
-        if self._metrics is None or self._metrics_timer is not None or not self._core.processing or self._loop is None:
+        """Report the waiting items and current runs periodically while there are any, on the event loop."""
+        if self._metrics is None or self._metrics_timer is not None or self._core.is_idle or self._loop is None:
             return
         self._metrics_timer = self._loop.call_later(self._options.metrics_period, self._report_runs)
 
     def _report_runs(self) -> None:
         self._metrics_timer = None
         with self._lock:
-            unfinished, longest = self._core.unfinished(self._now())
+            now = self._now()
+            (unfinished, longest), oldest = self._core.unfinished(now), self._core.oldest_age(now)
         if self._metrics is not None:
-            self._metrics.running(unfinished, longest)
+            self._metrics.present(unfinished, longest, oldest)
         self._watch_runs()
 
 

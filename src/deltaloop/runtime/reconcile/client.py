@@ -14,7 +14,6 @@ The client reads from the server if
 from __future__ import annotations
 
 import builtins
-import copy
 from collections.abc import Mapping
 from typing import Any, Final, Self, TypeVar, final, overload
 
@@ -359,8 +358,10 @@ class ReconcileClient(Verbs, msgspec.Struct, eq=False):
             seconds: Time in seconds within which the server must have confirmed a cache. Otherwise the client reads
                 from the server. None accepts any age.
         """
-        other = copy.copy(self)
-        way = other._way = other._cached = copy.copy(self._cached)  # noqa: SLF001 - of the same class
+        from copy import copy
+
+        other = copy(self)
+        way = other._way = other._cached = copy(self._cached)  # noqa: SLF001 - of the same class
         way.max_staleness = seconds
         return other
 

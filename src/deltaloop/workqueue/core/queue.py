@@ -245,10 +245,11 @@ class QueueCore(Generic[K]):
 
         Otherwise return False and change nothing.
         """
-        if self.ends_are_told or item in self._dirty:
+        if self.ends_are_told or (self._dirty and item in self._dirty):
             return False
-        run = self._processing.pop(item, None)
-        if run is None:
+        try:
+            run = self._processing.pop(item)
+        except KeyError:
             return False
         run.over = True
         return True
@@ -343,6 +344,17 @@ class QueueCore(Generic[K]):
         """Return the total and the longest duration of the current runs in seconds."""
         ages = [max(0.0, now - run.started_at) for run in self._processing.values()]
         return sum(ages, 0.0), max(ages, default=0.0)
+
+    def oldest_age(self, now: float) -> float:
+        """Return how long the first item of an observed queue has waited for a worker, in seconds."""
+        # Items become dirty in the order of their times. A postponed item waits for its own run.
+        waiting = (log for item, log in self._dirty.items() if item not in self._processing)
+        log = next(waiting, None)
+        return 0.0 if log is None else max(0.0, now - log.since)
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self._dirty or self._processing)
 
     def statistics(self, now: float) -> QueueStatistics:
         unfinished, longest = self.unfinished(now)
