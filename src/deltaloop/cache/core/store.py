@@ -109,6 +109,20 @@ class StoreIndex(Generic[V]):
             self._file(name, key, values)
         return failures
 
+    def update_all(self, items: Mapping[str, V]) -> list[IndexFailure]:
+        """Replace the values of several keys. An interrupt leaves the indexes incomplete."""
+        failures: list[IndexFailure] = []
+        for name, function in self._functions.items():
+            filed, sets = self._values[name], self._sets[name]
+            for key, obj in items.items():
+                values = self._evaluate(name, function, key, obj, failures)
+                if len(values) == 1 and key not in filed and values[0] in sets:  # usual
+                    filed[key] = values
+                    sets[values[0]].add(key)
+                else:
+                    self._file(name, key, values)
+        return failures
+
     def delete(self, key: str) -> None:
         """Remove a key from all indexes."""
         for name in self._functions:
@@ -254,9 +268,10 @@ class Replacement(Generic[V]):
         self.items: IndexedItems[V] = IndexedItems[V](dict(index.functions), is_by_name=index.is_by_name)
         self.failures: list[IndexFailure] = []
 
-    def put(self, key: str, obj: V) -> None:
-        """Add an object, and record failures of index functions."""
-        self.failures += self.items.put(key, obj)
+    def put_all(self, objects: Mapping[str, V]) -> None:
+        """Add objects by key, and record failures of index functions."""
+        self.failures += self.items.index.update_all(objects)
+        self.items.objects.update(objects)
 
 
 def _strings_of(result: object) -> tuple[str, ...]:
