@@ -1,6 +1,6 @@
 """``make -C lab shards``: membership changes of a sharded program with real processes.
 
-The server is the embedded one, or a real kube-apiserver (``--server real``).
+The server is the embedded server or a real kube-apiserver (``--server real``).
 
 Members join, leave, are killed, are paused, or lose the connection to the server for a while. Afterwards, no write of a
 former owner was accepted, no key was reconciled by two members at a time, and each object has its last value.

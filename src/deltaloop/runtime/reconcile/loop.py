@@ -481,6 +481,8 @@ class ReconcileLoop:
             note_missing_right(decision.error, self.controller.name)
         news = self._news(run) if self._failing else run.context.triggers
         self._observer.ended(run, decision, now=self._clock(), news=news)
+        if self.share is not None and [each.source for each in run.context.triggers] != ["shard"]:
+            self.share.time.add(self.share.number_of(run.key), self._clock() - run.started_at)
         if self.shared.tracker is not None:
             exists = self.cached(run.key) is not None
             self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
