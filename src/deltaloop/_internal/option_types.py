@@ -82,7 +82,6 @@ def check_types(options: Any) -> None:
 
 @cache
 def _fields(cls: Any) -> tuple[tuple[str, ...], tuple[object, ...]]:
-    """Return names and defaults of options."""
     names, defaults = tuple(cls.__annotations__), getattr(cls, "__struct_defaults__", ())
     return names, (_ANYTHING,) * (len(names) - len(defaults)) + defaults
 

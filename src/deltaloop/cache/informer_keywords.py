@@ -14,8 +14,6 @@ from deltaloop.cache.informer_options import Compression
 class ObjectSelection(TypedDict, total=False):
     """Selection of objects and their indexes.
 
-    All keys are optional.
-
     Attributes:
         indexers: Index functions by name. They are added to an existing informer.
         label_selector: Label selector, such as ``app=web``.

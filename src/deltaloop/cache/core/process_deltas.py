@@ -170,8 +170,8 @@ class ReplaceableStore(Protocol[V]):
 class ListProcessing(Generic[M]):
     """Apply a complete list to a store in batches, with the same result as ``process_deltas``.
 
-    1. *fill*: build the new items and indexes in batches, while readers see the old state.
-    2. *commit*: replace the old state in one step.
+    1. *fill*: build the new items and indexes, while readers see the old state.
+    2. *commit*: replace the old state.
     3. *tell*: compare both states in batches and yield notifications, deletions first.
 
     The set of notified handlers must be fixed at the commit, because a later handler receives the new state as a whole.

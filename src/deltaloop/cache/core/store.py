@@ -112,7 +112,7 @@ class StoreIndex(Generic[V]):
         return failures
 
     def update_all(self, items: Mapping[str, V]) -> list[IndexFailure]:
-        """Replace the values of several keys, like ``update``; an interrupt leaves the indexes incomplete."""
+        """Replace the values of several keys."""
         failures: list[IndexFailure] = []
         for name, function in self._functions.items():
             filed, sets = self._values[name], self._sets[name]

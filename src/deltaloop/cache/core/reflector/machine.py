@@ -264,7 +264,6 @@ class ReflectorMachine:
         return verdict
 
     def initial_events(self, events: Sequence[WatchEvent], now: float) -> int:
-        """Process the first events that only add objects of the list, and return their number."""
         self._expect("initial_events")
         taken = self._initial.take_all(events)
         if taken:
