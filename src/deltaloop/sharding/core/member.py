@@ -75,7 +75,7 @@ class Member:
 
     @property
     def is_switching(self) -> bool:
-        """True if a range waits for the write of its owner, and has no reconciles in the meantime."""
+        """True if a range waits for the write of its owner."""
         return any(each.ready for each in self.map.ranges)
 
     def next_map(self, *, in_turn: bool = False) -> ShardMap | None:
