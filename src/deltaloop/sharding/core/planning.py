@@ -107,12 +107,14 @@ class CombinedLoad(msgspec.Struct, frozen=True):
         rates: Hashes and their seconds of reconciles in a second.
         by_time: Part of the load that is distributed by reconcile time, from 0 to 0.9. The rest is by objects.
         covered: True if the reports cover all ranges.
+        exact: True if each owner has reported its ranges, so that cuts do not change the load.
     """
 
     points: list[tuple[int, float]]
     rates: list[tuple[int, float]]
     by_time: float
     covered: bool
+    exact: bool
 
 
 def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> CombinedLoad:
@@ -122,13 +124,14 @@ def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> Combine
     """
     known = {uid: (report.held, report.load) for uid, report in reports.items()}
     found: list[tuple[int, float, float]] = []
-    covered = True
+    covered = exact = True
     for each in shard_map.ranges:
         order = sorted(known, key=lambda uid: (uid != each.owner, uid))
         source = next((uid for uid in order if known[uid][0].covers(each.start, each.end)), None)
         if source is None:
-            covered = False
+            covered = exact = False
             continue
+        exact = exact and source == each.owner
         load = known[source][1]
         first, after = (bisect_left(load, (bound, 0.0, 0.0)) for bound in (each.start, each.end))
         found += load[first:after]
@@ -137,7 +140,7 @@ def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> Combine
     part = _part_by_time(rate, members) if rate and objects else 0.0
     scale = part * objects / rate if rate else 0.0
     points = [(number, (1 - part) * each + scale * time) for number, each, time in found]
-    return CombinedLoad(points, [(number, time) for number, _, time in found if time], part, covered)
+    return CombinedLoad(points, [(number, time) for number, _, time in found if time], part, covered, exact)
 
 
 def summarized_load(load: Mapping[int, float], most: int, starts: Sequence[int] = ()) -> list[tuple[int, float]]:
@@ -165,19 +168,20 @@ def plan(
     load: Load,
     *,
     moves: bool = True,
+    cuts: bool = True,
     by_time: float = 0.0,
 ) -> ShardMap | None:
     """Return the next map, or None without a change.
 
     ``members`` are alive, and ``dead`` are former owners. Each call is one step: dead owners, then cuts, then moves.
-    Without ``moves``, only ranges of dead and leaving members change. Reconcile times vary, so ``by_time``, their part
-    of the load, raises the differences that cause moves and cuts.
+    Without ``moves``, only ranges of dead and leaving members change, and without ``cuts``, no bounds. Reconcile times
+    vary, so ``by_time``, their part of the load, raises the differences that cause moves and cuts.
     """
     staying = sorted(each.uid for each in members if not each.leaving)
     if not staying:
         return None
     new = _without_dead(shard_map, staying, dead, load)
-    if new == shard_map and moves:
+    if new == shard_map and moves and cuts:
         new = _cut(shard_map, len(staying), load, _NOISE * by_time)
     if new == shard_map and (moves or any(each.leaving for each in members)):
         new = _balanced(shard_map, staying, load, _NOISE * by_time)
