@@ -59,6 +59,11 @@ class ShardFollower(Protocol):
     def follow(self, event: WatchEvent, *, selected: bool) -> WatchEvent | None: ...
 
 
+def selects_namespace(selector: ShardSelector, namespace: str) -> bool:
+    """Return whether a selector by namespace selects the objects of a namespace."""
+    return bisect_right(selector._bounds, _namespace_hash(namespace)) % 2 == 1  # noqa: SLF001 - of this module
+
+
 @final
 class ShardSelector:
     """Ranges of hashes, in which an object is selected by the hash of its uid, namespace, key, or label.

@@ -197,7 +197,7 @@ class Reflector:
             self._wanted[1].cancel()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wanted = shard, done
-        if self._reading is not None:
+        if self._reading is not None and not self._reading.expired():
             self._reading.reschedule(asyncio.get_running_loop().time())
         await done
 
@@ -459,7 +459,8 @@ class Reflector:
         receive, selects = self._receive_object, None if self._selects is None else self._stores
         while batch := await batches():
             now = loop.time()
-            for place, event in enumerate(batch, 1):
+            taken = core.initial_events(batch, now) if receive is None and selects is None else 0
+            for place, event in enumerate(batch[taken:], taken + 1):
                 is_object = event.type is not _BOOKMARK
                 if is_object and selects is not None and not selects(event.object):
                     outcome: Verdict | CompleteList = core.other_shard_event(now)

@@ -1,11 +1,8 @@
 """Driver of one member: renewed Lease, watched map, hand-overs, and the coordinator's duties.
 
-    Lease ──▶ term ──▶ map ──▶ caches of new ranges ──▶ reconciles in own ranges
-                        ▲                                          │ range moves: reconciles and writes end
-                        └───────────── compare-and-swap ◀──────────┘
-
-Each member runs the coordinator's code. The member with the lowest uid acts, so no further election is necessary. The
-protocol does not depend on this choice.
+Lease ──▶ term ──▶ map ──▶ caches of new ranges ──▶ reconciles in own ranges
+                    ▲                                          │ range moves: reconciles and writes end
+                    └───────────── compare-and-swap ◀──────────┘
 """
 
 from __future__ import annotations
@@ -18,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol, Self, final
 
+from deltaloop._internal.tracebacks import leaves_of
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.kinds import CONFIG_MAP, LEASE
 from deltaloop.api.redaction import redact
@@ -54,6 +52,8 @@ _log: Final = logging.getLogger("deltaloop.sharding")
 _POLL: Final = 0.02
 """Time in seconds between two checks whether the work in a moving range has ended."""
 _RETRY: Final = 1.0
+_SWITCH: Final = 2.0
+"""Longest time in seconds for which other changes of the map wait for the write of an owner."""
 _REPORT_PERIOD: Final = 10.0
 _REPORT_DISTANCE: Final = 0.1
 _POINTS: Final = 2048  # in the reports of all members, about 50 KB
@@ -70,17 +70,11 @@ class ShardWork(Protocol):
         """Cache exactly the objects of the ranges. Wait until the caches are complete."""
         ...
 
-    def is_running(self, is_in: Callable[[str], bool]) -> bool:
-        """Return whether a reconcile of a key runs for which the function returns True."""
-        ...
+    def is_running(self, is_in: Callable[[str], bool]) -> bool: ...
 
-    def interrupt(self, is_in: Callable[[str], bool]) -> None:
-        """Cancel running reconciles, for keys for which the function returns True."""
-        ...
+    def interrupt(self, is_in: Callable[[str], bool]) -> None: ...
 
-    def queue(self, is_in: Callable[[str], bool]) -> None:
-        """Queue cached objects, for keys for which the function returns True."""
-        ...
+    def queue(self, is_in: Callable[[str], bool]) -> None: ...
 
     def objects(self) -> Mapping[int, float]: ...
 
@@ -153,7 +147,7 @@ class ShardMember:
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
-        self._wait_until = self._retry_at = -math.inf
+        self._wait_until = self._retry_at = self._yield_until = -math.inf
         self._at_rest: object = None
         self._leaving = False
         self._invalid = ""
@@ -321,8 +315,7 @@ class ShardMember:
         until = [self._membership.next_at(seen_at), now + _REPORT_PERIOD]
         if self._member.stopping:
             until.append(now + _POLL)
-        if self._wait_until > seen_at:
-            until.append(self._wait_until)
+        until += [at for at in (self._wait_until, self._yield_until) if at > seen_at]
         if self._reported is None or not self._stored:
             until.append(now + _RETRY)
         with suppress(TimeoutError):
@@ -354,6 +347,10 @@ class ShardMember:
                 if error.problem != self._invalid:
                     _log.error("shard map is invalid", extra={"map": self.options.map_name, "problem": error.problem})
                 self._invalid = error.problem
+        if not self._member.is_switching:
+            self._yield_until = -math.inf
+        elif self._yield_until == -math.inf:
+            self._yield_until = now + _SWITCH
         leases = [member_lease(lease) for lease in self._leases.indexer.list()]
         owners = [each.owner for each in self._member.map.ranges]
         self._membership.saw([lease for lease, _ in leases], owners, now)
@@ -400,7 +397,7 @@ class ShardMember:
         try:
             if self._stored is None or self._invalid:
                 return await self._create_map()
-            new = self._member.next_map()
+            new = self._member.next_map(in_turn=not -math.inf < self._yield_until <= self._clock())
             if new is not None:
                 return await self._write(new)
             return await self._coordinate()
@@ -447,6 +444,8 @@ class ShardMember:
                 return False
         members = [self._marked(lease) for lease in self._membership.alive()]
         dead, is_late = self._membership.dead(now), now >= self._began_at + _REPORT_PERIOD
+        if now < self._yield_until and not dead:
+            return False
         asked = (self._member.version, dead, is_late, *sorted((each.uid, each.leaving) for each in members))
         if asked == self._at_rest:
             return False
@@ -495,7 +494,8 @@ class ShardMember:
         if self._stored is None or held != hold or not held or now < self._reported_at + _RETRY:
             return
         before = self._reported
-        if before is not None and any(each.successor for each in self._member.map.ranges):
+        moving = before is not None and any(each.successor for each in self._member.map.ranges)
+        if moving or now < self._yield_until:
             return  # reports and hand-overs change the same object
         if before is not None and before.held == held and now < self._reported_at + _REPORT_PERIOD:
             return
@@ -516,6 +516,7 @@ class ShardMember:
         self._reported = report
 
     def _failed(self, message: str, error: BaseException) -> None:
+        error = next(leaves_of(error))
         extra = {"shards": self.options.name, "error": type(error).__name__, "reason": redact(str(error))}
         _log.warning(message, extra=extra)
 

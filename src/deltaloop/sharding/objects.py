@@ -34,7 +34,7 @@ class ShardOptions(Options, frozen=True, kw_only=True):
         key: Hashed part of a key: ``namespace``, so that all objects of a namespace belong to one member, or ``name``
             for the namespace and name. Servers can select by namespace only, so with ``name`` each member receives
             all changes. Cluster-scoped objects use the name.
-        label: Key of a label, whose value is hashed instead. Objects without it use the namespace.
+        label: Key of a label. Its value replaces ``key``. Objects without it use the namespace.
         election: Durations of the members' Leases.
         drain_timeout: Time for the reconciles of a moving range to end before they are canceled.
     """
@@ -52,9 +52,7 @@ class ShardOptions(Options, frozen=True, kw_only=True):
             if not getattr(self, option):
                 raise InvalidArgumentError("must not be empty.", argument=f"ShardOptions.{option}")
         if self.label and self.key != "namespace":
-            raise InvalidArgumentError(
-                "must not be combined with key. Omit one of them.", argument="ShardOptions.label"
-            )
+            raise InvalidArgumentError("must not be combined with key. Omit key.", argument="ShardOptions.label")
         if self.label and label_key_problems(self.label):
             problem = f"must be the key of a label, got {self.label!r}."
             raise InvalidArgumentError(problem, argument="ShardOptions.label")

@@ -204,7 +204,7 @@ class RunOptions:
             if getattr(self, option) and not is_sharded(self):
                 raise RunOptionError(f"{{{option}}} requires {{shards}}. Add {{shards}}.")
         if self.shard_by_name and self.shard_by_label:
-            raise RunOptionError("{shard_by_name} must not be combined with {shard_by_label}. Omit one of them.")
+            raise RunOptionError("{shard_by_name} must not be combined with {shard_by_label}. Omit {shard_by_name}.")
         for option in ("rbac", "record_access") if self.processes > 1 else ():
             if getattr(self, option):
                 raise RunOptionError(f"{{{option}}} requires one process. Omit {{processes}}.")

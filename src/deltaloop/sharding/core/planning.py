@@ -1,8 +1,4 @@
-"""Decide the cuts and owners of the map.
-
-Ranges are cut at quantiles of the observed load. Equal ranges would be uneven: the high bits of FNV-1a depend little on
-the last characters of a name, so the names ``team-00`` to ``team-99`` are in one of 64 equal ranges.
-"""
+"""Decide the cuts and owners of the map."""
 
 from __future__ import annotations
 
@@ -59,7 +55,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
         *,
         rates: Mapping[int, float] | None = None,
     ) -> Report:
-        """Report the objects in ``held`` with a limited number of points, and the rates of the hashes up to each."""
+        """Report the load in ``held`` with a limited number of points."""
         points = summarized_load({number: each for number, each in objects.items() if number in held}, most, starts)
         numbers = [number for number, _ in points]
         times = [0.0] * len(points)
@@ -103,9 +99,9 @@ class CombinedLoad(msgspec.Struct, frozen=True):
     """Load in the reports of all members.
 
     Attributes:
-        points: Hashes and their load, which has the number of objects as its sum.
+        points: Hashes and their load. Its sum is the number of objects.
         rates: Hashes and their seconds of reconciles in a second.
-        by_time: Part of the load that is distributed by reconcile time, from 0 to 0.9. The rest is by objects.
+        by_time: Part of the load that follows the reconcile time.
         covered: True if the reports cover all ranges.
         exact: True if each owner has reported its ranges, so that cuts do not change the load.
     """
