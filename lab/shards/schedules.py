@@ -25,6 +25,7 @@ from examples.simulation.ordinary import DATABASE, MAY_DIFFER
 import deltaloop as dl
 from deltaloop.api.shard_selector import shard_hash
 from deltaloop.runtime.core.running import Runs
+from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.sharding.core.shard_map import ShardMap
 from deltaloop.simulation import Simulation, SimulationOptions
 from deltaloop.simulation.core.oracles import Oracle
@@ -78,7 +79,10 @@ async def share_databases(world: Harness) -> None:
     await rested(world)
     for name in NAMESPACES:
         await world.client.patch(DATABASE, "a", {"spec": {"replicas": 3}}, namespace=name)
-    await other.stop()
+    try:
+        await other.stop()
+    except ShutdownTimeoutError:  # it was paused
+        await other.crash()
     await rested(world)
     for name in NAMESPACES:
         found = await world.client.get("apps/v1/StatefulSet", "a", namespace=name)
