@@ -1,6 +1,6 @@
 """``make -C lab shards``: membership changes of a sharded program with real processes.
 
-The server is the embedded one, or a real kube-apiserver (``--server real``).
+The server is the embedded server or a real kube-apiserver (``--server real``).
 
 Members join, leave, are killed, are paused, or lose the connection to the server for a while. Afterwards, no write of a
 former owner was accepted, no key was reconciled by two members at a time, and each object has its last value.
@@ -250,6 +250,7 @@ async def run(arguments: argparse.Namespace) -> int:
                     await fleet.join()
                 await fleet.filled(total)
                 await asyncio.sleep(3 + objects / 50_000)
+                fleet.shown_after.clear()
                 loads = [asyncio.create_task(fleet.load(writer)) for writer in range(fleet.writers)]
                 tasks: list[asyncio.Task[None]] = []
                 began = time.monotonic()

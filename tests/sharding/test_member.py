@@ -23,7 +23,7 @@ class SlowCaches:
     def __init__(self) -> None:
         self.began: list[KeyRanges] = []
         self.ended: list[KeyRanges] = []
-        self.objects = 1
+        self.number = 1
 
     async def hold(self, ranges: KeyRanges) -> None:
         self.began.append(ranges)
@@ -39,8 +39,8 @@ class SlowCaches:
     def queue(self, is_in: Callable[[str], bool]) -> None:
         pass
 
-    def load(self) -> Mapping[int, float]:
-        return {1: self.objects}
+    def objects(self) -> Mapping[int, float]:
+        return {1: self.number}
 
 
 @asynccontextmanager
@@ -73,7 +73,7 @@ async def test_a_member_that_was_suspended_writes_no_report() -> None:
     async with world() as w, working(w, caches, lambda: now() + suspended) as member:
         await asyncio.sleep(1.1)
         before = await w.client.get(CM, member.options.map_name, namespace="default")
-        caches.objects, suspended = 100, 30.0
+        caches.number, suspended = 100, 30.0
         event: dict[str, Any] = {
             "metadata": {"name": "other", "labels": {SHARDS_LABEL: "maps"}},
             "spec": {"holderIdentity": "other"},

@@ -62,7 +62,8 @@ class Client(Verbs):
         )
         discovery = Discovery(sender)
         self._server = Server(config, sender, discovery, options)
-        super().__init__(self._server, discovery.kinds)
+        self._way = self._server
+        self._kinds = discovery.kinds
 
     @property
     def drops_managed_fields(self) -> bool:

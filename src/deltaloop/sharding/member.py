@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol, Self, final
 
+from deltaloop._internal.tracebacks import leaves_of
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.kinds import CONFIG_MAP, LEASE
 from deltaloop.api.redaction import redact
@@ -52,6 +53,8 @@ _log: Final = logging.getLogger("deltaloop.sharding")
 _POLL: Final = 0.02
 """Time in seconds between two checks whether the work in a moving range has ended."""
 _RETRY: Final = 1.0
+_SWITCH: Final = 2.0
+"""Longest time in seconds for which other changes of the map wait for the write of an owner."""
 _REPORT_PERIOD: Final = 10.0
 _REPORT_DISTANCE: Final = 0.1
 _POINTS: Final = 2048  # in the reports of all members, about 50 KB
@@ -80,7 +83,9 @@ class ShardWork(Protocol):
         """Queue cached objects, for keys for which the function returns True."""
         ...
 
-    def load(self) -> Mapping[int, float]: ...
+    def objects(self) -> Mapping[int, float]:
+        """Return the number of objects of each hash."""
+        ...
 
 
 @final
@@ -146,7 +151,7 @@ class ShardMember:
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
-        self._wait_until = self._retry_at = -math.inf
+        self._wait_until = self._retry_at = self._yield_until = -math.inf
         self._at_rest: object = None
         self._leaving = False
         self._invalid = ""
@@ -307,8 +312,7 @@ class ShardMember:
         until = [self._membership.next_at(seen_at), now + _REPORT_PERIOD]
         if self._member.stopping:
             until.append(now + _POLL)
-        if self._wait_until > seen_at:
-            until.append(self._wait_until)
+        until += [at for at in (self._wait_until, self._yield_until) if at > seen_at]
         if self._reported is None or not self._stored:
             until.append(now + _RETRY)
         with suppress(TimeoutError):
@@ -340,6 +344,10 @@ class ShardMember:
                 if error.problem != self._invalid:
                     _log.error("shard map is invalid", extra={"map": self.options.map_name, "problem": error.problem})
                 self._invalid = error.problem
+        if not self._member.is_switching:
+            self._yield_until = -math.inf
+        elif self._yield_until == -math.inf:
+            self._yield_until = now + _SWITCH
         leases = [member_lease(lease) for lease in self._leases.indexer.list()]
         owners = [each.owner for each in self._member.map.ranges]
         self._membership.saw([lease for lease, _ in leases], owners, now)
@@ -362,6 +370,10 @@ class ShardMember:
         new = [each for each in working if not before.covers(each.start, each.end)]
         if new:
             _log.info("taking keys of ranges", extra=self._about(new))
+            if self._stored is not None:
+                gained = KeyRanges((each.start, each.end) for each in new)
+                rates = combined_load(member.map, reports(self._stored)).rates
+                share.time.expect(each for each in rates if each[0] in gained)
             work.queue(lambda key: share.number_of(key) in share.owned and share.number_of(key) not in before)
         since = self._stopping_since
         self._stopping_since = {_key(each): since.get(_key(each), now) for each in member.stopping}
@@ -382,7 +394,7 @@ class ShardMember:
         try:
             if self._stored is None or self._invalid:
                 return await self._create_map()
-            new = self._member.next_map()
+            new = self._member.next_map(in_turn=not -math.inf < self._yield_until <= self._clock())
             if new is not None:
                 return await self._write(new)
             return await self._coordinate()
@@ -429,11 +441,14 @@ class ShardMember:
                 return False
         members = [self._marked(lease) for lease in self._membership.alive()]
         dead, is_late = self._membership.dead(now), now >= self._began_at + _REPORT_PERIOD
+        if now < self._yield_until and not dead:
+            return False
         asked = (self._member.version, dead, is_late, *sorted((each.uid, each.leaving) for each in members))
         if asked == self._at_rest:
             return False
-        load, covered = combined_load(self._member.map, reports(self._stored))
-        new = plan(self._member.map, members, dead, load, moves=covered or is_late)
+        load = combined_load(self._member.map, reports(self._stored))
+        moves = load.covered or is_late
+        new = plan(self._member.map, members, dead, load.points, moves=moves, by_time=load.by_time)
         if new is None:
             self._at_rest = asked
             return False
@@ -448,7 +463,7 @@ class ShardMember:
         stored, loads = self._stored, {} if self._stored is None else reports(self._stored)
         owners = {each.owner for each in new.ranges}
         keep = frozenset(uid for uid in loads if uid in owners or uid in self._holders)
-        if not combined_load(new, {uid: loads[uid] for uid in keep})[1]:
+        if not combined_load(new, {uid: loads[uid] for uid in keep}).covered:
             keep = frozenset(loads)  # the reports of former owners apply until the new owners have reported
         fields = new_map(self.options, new.encode(), stored, reporters=keep)
         if stored is None:
@@ -476,13 +491,15 @@ class ShardMember:
         if self._stored is None or held != hold or not held or now < self._reported_at + _RETRY:
             return
         before = self._reported
-        if before is not None and any(each.successor for each in self._member.map.ranges):
+        moving = before is not None and any(each.successor for each in self._member.map.ranges)
+        if moving or now < self._yield_until:
             return  # reports and hand-overs change the same object
         if before is not None and before.held == held and now < self._reported_at + _REPORT_PERIOD:
             return
         self._reported_at = now
         most = min(max(_FEWEST_POINTS, _POINTS // max(1, len(self._holders))), _MOST_POINTS)
-        report = Report.of(held, work.load(), most, [each.start for each in self._member.map.ranges])
+        starts = [each.start for each in self._member.map.ranges]
+        report = Report.of(held, work.objects(), most, starts, rates=self.share.time.rates(held, now))
         if before is not None and before.held == held and report.distance(before) < _REPORT_DISTANCE:
             return
         patch = report_patch(self._member.uid, report)
@@ -496,6 +513,7 @@ class ShardMember:
         self._reported = report
 
     def _failed(self, message: str, error: BaseException) -> None:
+        error = next(leaves_of(error))
         extra = {"shards": self.options.name, "error": type(error).__name__, "reason": redact(str(error))}
         _log.warning(message, extra=extra)
 
