@@ -178,7 +178,7 @@ def result_of(simulation: Simulation, observer: Observer, schedule: Schedule) ->
     run, observed = simulation.run(schedule), observer.last
     assert observed is not None
     failure = simulation.judge(schedule, run)
-    problems = [each for each in () if failure is None else failure.problems if each.place != MAP]
+    problems = [each for each in (() if failure is None else failure.problems) if each.place != MAP]
     return {
         "faults": schedule_text(schedule),
         "cpu": round(time.process_time() - began, 3),
