@@ -39,6 +39,12 @@ class SlowCaches:
     def queue(self, is_in: Callable[[str], bool]) -> None:
         pass
 
+    def reached(self) -> int:
+        return 0
+
+    def queue_keys(self, keys: list[str]) -> None:
+        pass
+
     def objects(self) -> Mapping[int, float]:
         return {1: self.number}
 
