@@ -221,6 +221,7 @@ def test_end_of_connection_ends_only_responses_without_length() -> None:
     assert whole.keeps_alive
     assert whole.end()
     assert not whole.keeps_alive
+    assert AnswerReader().end()  # before the first request
 
 
 # Seeded bugs: each is seen by one of the tables above.

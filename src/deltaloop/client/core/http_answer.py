@@ -68,6 +68,7 @@ class AnswerReader:
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
+        self.status: int = 0
         # llhttp calls these directly. An unexpected response raises an IndexError, which stops llhttp.
         self._expected: list[None] = []
         self.on_body: Callable[[bytes], None] = self.pieces.append
@@ -82,7 +83,7 @@ class AnswerReader:
         """Expect the response to a request. The previous response must be complete."""
         self._method = method
         self._expected.append(None)
-        self.status: int = 0
+        self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self.encoding: str = ""
         self.complete = self.warns = self._is_special = False
