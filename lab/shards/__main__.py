@@ -1,4 +1,6 @@
-"""``make -C lab shards``: membership changes of a sharded program with real processes, against the embedded server.
+"""``make -C lab shards``: membership changes of a sharded program with real processes.
+
+The server is the embedded server or a real kube-apiserver (``--server real``).
 
 Members join, leave, are killed, are paused, or lose the connection to the server for a while. Afterwards, no write of a
 former owner was accepted, no key was reconciled by two members at a time, and each object has its last value.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import random
 import signal
 import sys
@@ -21,23 +24,26 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
 
-import deltaloop as dl
 from deltaloop.api.kinds import CONFIG_MAP, LEASE, NAMESPACE
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache import InformerFactory
 from deltaloop.leaderelection.core.record import record_from_lease
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap
+from deltaloop.sharding.objects import SHARDS_LABEL
 from deltaloop.testing import Relay
 from deltaloop.testing.injected_faults.core.relay import Direction, Stall
 from lab.shards.checking import Accepted, entries, gaps, reconciled_twice
 from lab.shards.measure import config_maps
 from lab.shards.member import OPTIONS
+from lab.shards.servers import SERVERS, Server, started
 
 NAMESPACES = [f"team-{place:03}" for place in range(100)]
 SMALLEST, LARGEST = 2, 5
+_LABELS = {SHARDS_LABEL: OPTIONS.name}
+"""Labels of the map and of the changed objects, which the checks watch."""
 _AFTER = 8.0
 """Time in seconds after a fault in which gaps can follow from it."""
+_FILLED_WITHIN = 900.0
 
 
 @dataclass
@@ -53,13 +59,13 @@ class Process:
 
 @dataclass
 class Fleet:
-    server: ApiServer
-    client: dl.Client
+    server: Server
     folder: Path
     random: random.Random
     kinds: str = "all"
+    writers: int = 1
     members: dict[str, Process] = field(default_factory=dict[str, Process])
-    started: int = 0
+    number: int = 0
     accepted: Accepted = field(default_factory=Accepted)
     lease_writes: Counter[str] = field(default_factory=Counter[str])
     lives: float = 0.0
@@ -67,6 +73,8 @@ class Fleet:
     faults: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     events: list[tuple[float, str, str]] = field(default_factory=list[tuple[float, str, str]])
     values: Counter[str] = field(default_factory=Counter[str])
+    changed_at: dict[str, float] = field(default_factory=dict[str, float])
+    shown_after: list[float] = field(default_factory=list[float])
     trail: TextIO = sys.stdout
     stack: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
 
@@ -86,8 +94,17 @@ class Fleet:
             with contextlib.suppress(InvalidShardMapError):
                 self.accepted.maps.append((new.version, ShardMap.decode(data["ranges"])))
                 self.trail.write(f"{time.monotonic():.3f} map {data['ranges']}\n")
-        elif data.get("by") and (old is new or any(data.get(each) != old_data.get(each) for each in ("seen", "by"))):
+            return
+        self.measure(new.namespace, data)
+        if data.get("by") and (old is new or any(data.get(each) != old_data.get(each) for each in ("seen", "by"))):
             self.accepted.writes.append((new.version, new.namespace, data["by"]))
+
+    def measure(self, namespace: str, data: Mapping[str, str]) -> None:
+        """Measure the time in which a member shows a value, unless a newer value replaces it."""
+        if data.get("value") != data.get("seen"):
+            self.changed_at[namespace] = time.monotonic()
+        elif namespace in self.changed_at:
+            self.shown_after.append(time.monotonic() - self.changed_at.pop(namespace))
 
     def on_delete(self, obj: Resource, *, final_state_known: bool) -> None:
         """Deletions are no writes of the program."""
@@ -99,12 +116,14 @@ class Fleet:
         self.trail.write(f"{time.monotonic():.3f} {what} {name}\n")
 
     async def join(self) -> None:
-        self.started += 1
-        name = f"m{self.started}"
+        self.number += 1
+        name = f"m{self.number}"
         relay = await self.stack.enter_async_context(Relay(self.server.url))
+        kubeconfig = self.folder / f"{name}.kubeconfig"
+        kubeconfig.write_text(json.dumps(relay.kubeconfig(self.server.kubeconfig)))
         with (self.folder / f"{name}.log").open("w") as log:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "lab.shards.member", name, relay.url, str(self.folder / f"{name}.jsonl"),
+                sys.executable, "-m", "lab.shards.member", name, str(kubeconfig), str(self.folder / f"{name}.jsonl"),
                 stdout=log, stderr=log,
             )  # fmt: skip
         self.members[name] = Process(name, relay, process, time.monotonic())
@@ -164,55 +183,92 @@ class Fleet:
 
     # Load
 
-    async def load(self) -> None:
+    async def load(self, writer: int) -> None:
+        pause = 0.01 if self.writers == 1 else 0.0
+        mine = NAMESPACES[writer :: self.writers]
         while True:
-            namespace = self.random.choice(NAMESPACES)
+            namespace = self.random.choice(mine)
             self.values[namespace] += 1
             patch = {"data": {"value": str(self.values[namespace])}}
-            await self.client.patch(CONFIG_MAP, "a", patch, namespace=namespace)
-            await asyncio.sleep(0.01)
+            await self.server.client.patch(CONFIG_MAP, "a", patch, namespace=namespace)
+            await asyncio.sleep(pause)
 
     async def lost(self) -> list[str]:
         """Return the objects that do not show their last value."""
-        objects = await self.client.list(CONFIG_MAP)
+        objects = await self.server.client.list(CONFIG_MAP, selector=f"{SHARDS_LABEL}={OPTIONS.name}")
         found: dict[str, Mapping[str, str]] = {
             obj.namespace: obj.get("data") or {} for obj in objects if obj.name == "a"
         }
         return [each for each in NAMESPACES if found[each].get("seen") != found[each].get("value")]
 
+    def sizes(self) -> dict[str, dict[str, float]]:
+        """Return the number of cached objects, the memory and the CPU time of each member."""
+        found: dict[str, dict[str, float]] = {}
+        for name in self.members:
+            with contextlib.suppress(OSError, ValueError):  # before and during a write
+                found[name] = json.loads((self.folder / f"{name}.size").read_text())
+        return found
 
-async def run(changes: int, seed: int, kinds: str, objects: int) -> int:
-    options = ServerOptions(insecure_http=True, controllers=frozenset())
+    async def filled(self, objects: int) -> None:
+        """Wait until the members have shared all objects, and print the sizes."""
+        began, sizes = time.monotonic(), self.sizes()
+        while time.monotonic() < began + _FILLED_WITHIN:
+            sizes = self.sizes()
+            held = [each["held"] for each in sizes.values()]
+            if len(held) == len(self.members) and sum(held) >= objects and max(held) < 1.3 * objects / len(held):
+                break
+            await asyncio.sleep(0.5)
+        cached, cpu, memory = ([round(each[what]) for each in sizes.values()] for what in ("held", "cpu", "rss"))
+        print(f"{sum(cached)} of {objects} objects in the caches of {len(cached)} members after "
+              f"{time.monotonic() - began:.0f} s: {cached} objects, {[each // 10**6 for each in memory]} MB, "
+              f"{cpu} s of CPU since the start", flush=True)  # fmt: skip
+
+
+async def run(arguments: argparse.Namespace) -> int:
+    changes, objects, kinds = arguments.changes, arguments.objects, arguments.faults
     with tempfile.TemporaryDirectory(prefix="shards-") as name:
         folder = Path(name)
-        async with ApiServer(options) as server, dl.Client(dl.ClientConfig(server=server.url)) as client:
+        async with started(arguments.server) as server:
             for namespace in NAMESPACES:
-                await client.create(NAMESPACE, {"metadata": {"name": namespace}})
-                await client.create(
-                    CONFIG_MAP, {"metadata": {"name": "a", "namespace": namespace}, "data": {"value": "0"}}
-                )
-            server.load(config_maps(objects, NAMESPACES))
-            fleet = Fleet(server, client, folder, random.Random(seed), kinds=kinds, trail=(folder / "trail").open("w"))
-            async with fleet.stack, InformerFactory(client) as factory:
+                await server.client.create(NAMESPACE, {"metadata": {"name": namespace}})
+                fields: dict[str, Any] = {"metadata": {"name": "a", "labels": _LABELS}, "data": {"value": "0"}}
+                await server.client.create(CONFIG_MAP, fields, namespace=namespace)
+            began = time.monotonic()
+            await server.load(config_maps(objects, NAMESPACES))
+            print(f"{objects} objects created in {time.monotonic() - began:.0f} s", flush=True)
+            total = objects + len(NAMESPACES)
+            fleet = Fleet(
+                server, folder, random.Random(arguments.seed), kinds=kinds, writers=arguments.writers,
+                trail=(folder / "trail").open("w"),
+            )  # fmt: skip
+            async with fleet.stack, InformerFactory(server.client) as factory:
+                selector = f"{SHARDS_LABEL}={OPTIONS.name}"
                 for kind in (CONFIG_MAP, LEASE):
-                    factory.informer(kind).add_event_handler(fleet)
+                    factory.informer(kind, label_selector=selector).add_event_handler(fleet)
                 await factory.wait_for_sync()
-                for _ in range(3):
+                for _ in range(arguments.members):
                     await fleet.join()
-                await asyncio.sleep(3 + objects / 10_000)
-                load = asyncio.create_task(fleet.load())
+                await fleet.filled(total)
+                await asyncio.sleep(3 + objects / 50_000)
+                loads = [asyncio.create_task(fleet.load(writer)) for writer in range(fleet.writers)]
                 tasks: list[asyncio.Task[None]] = []
                 began = time.monotonic()
-                while len(fleet.events) < changes + 3:
+                await asyncio.sleep(arguments.steady)
+                if arguments.steady:
+                    print(f"{fleet.values.total() / arguments.steady:.0f} changes per second in {arguments.steady:g} s,"
+                          f" shown after {figures(fleet.shown_after)}", flush=True)  # fmt: skip
+                while len(fleet.events) < changes + arguments.members:
                     tasks.append(await fleet.change())
                     # A kill must not overlap with another change, so that the time without an owner is its own.
                     pause = 8.0 if kinds == "kill" else fleet.random.uniform(0.1, 2.0)
                     await asyncio.sleep((pause if kinds != "none" else pause + 1.0) + objects / 10_000)
-                    if load.done():
-                        load.result()
+                    for load in loads:
+                        if load.done():
+                            load.result()
                 await asyncio.gather(*tasks)
-                load.cancel()
-                await asyncio.gather(load, return_exceptions=True)
+                for load in loads:
+                    load.cancel()
+                await asyncio.gather(*loads, return_exceptions=True)
                 took = time.monotonic() - began
                 lost = await fleet.lost()
                 for _ in range(200):
@@ -220,6 +276,8 @@ async def run(changes: int, seed: int, kinds: str, objects: int) -> int:
                         break
                     await asyncio.sleep(0.1)
                     lost = await fleet.lost()
+                if objects:
+                    await fleet.filled(total)
                 await asyncio.sleep(0.5)
                 for each in [*fleet.members.values()]:
                     await fleet.end(each, signal.SIGTERM)
@@ -290,5 +348,8 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", choices=("none", "kill", "all"), default="all")
     parser.add_argument("--objects", type=int, default=0, help="number of further objects of 1 KB")
-    arguments = parser.parse_args()
-    sys.exit(asyncio.run(run(arguments.changes, arguments.seed, arguments.faults, arguments.objects)))
+    parser.add_argument("--server", choices=SERVERS, default="embedded")
+    parser.add_argument("--members", type=int, default=3, help="number of members at the start")
+    parser.add_argument("--writers", type=int, default=1, help="number of programs that change objects without a pause")
+    parser.add_argument("--steady", type=float, default=0.0, help="seconds with changes of objects before the faults")
+    sys.exit(asyncio.run(run(parser.parse_args())))

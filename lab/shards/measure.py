@@ -20,11 +20,11 @@ from typing import Any
 import deltaloop as dl
 from deltaloop.api.kinds import CONFIG_MAP, NAMESPACE
 from deltaloop.api.shard_selector import shard_hash
-from deltaloop.apiserver import ApiServer, Manifest, ServerOptions
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.sharding import ShardMember, ShardOptions
 from deltaloop.sharding.core.shard_map import ShardMap
 from deltaloop.sharding.objects import map_text
+from lab.shards.servers import SERVERS, Server, started
 
 ELECTION = LeaderElectionConfig(lease_duration=5.0, renew_deadline=3.5, retry_period=2.0)
 
@@ -35,7 +35,7 @@ def rss() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-async def member(name: str, url: str, journal: Path, *, sharded: bool, burn: float) -> None:
+async def member(name: str, kubeconfig: Path, journal: Path, *, sharded: bool, burn: float) -> None:
     """Reconcile all objects again and again, and write counts, CPU and memory twice a second."""
     counts = [0]
 
@@ -50,7 +50,7 @@ async def member(name: str, url: str, journal: Path, *, sharded: bool, burn: flo
         await asyncio.sleep(0)
         return dl.Result(requeue_after=0.01)
 
-    async with dl.Client(dl.ClientConfig(server=url, namespace="default")) as client:
+    async with dl.connect(kubeconfig=kubeconfig, namespace="default") as client:
         shards = None
         if sharded:
             options = ShardOptions(name="measured", namespace="default", election=ELECTION)
@@ -66,10 +66,11 @@ async def member(name: str, url: str, journal: Path, *, sharded: bool, burn: flo
         await running
 
 
-async def start(name: str, url: str, journal: Path, *options: str) -> asyncio.subprocess.Process:
+async def start(name: str, folder: Path, journal: Path, *options: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "lab.shards.measure", "--member", name, "--url", url, "--journal", str(journal), *options
-    )
+        sys.executable, "-m", "lab.shards.measure", "--member", name, "--kubeconfig", str(folder / "kubeconfig"),
+        "--journal", str(journal), *options,
+    )  # fmt: skip
 
 
 def last(journal: Path) -> dict[str, Any]:
@@ -77,18 +78,18 @@ def last(journal: Path) -> dict[str, Any]:
     return dict(json.loads(lines[-1])) if lines else {"held": 0}
 
 
-def config_maps(number: int, namespaces: Sequence[str]) -> Iterator[Manifest]:
-    """Return objects of 1 KB for a server."""
+def config_maps(number: int, namespaces: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Return objects of 1 KB, one namespace after the other, because this order is fast for the embedded server."""
     for place in range(number):
-        metadata = {"name": f"c{place}", "namespace": namespaces[place % len(namespaces)]}
+        metadata = {"name": f"c{place:07}", "namespace": namespaces[place * len(namespaces) // number]}
         data = {"text": "x" * 900}
-        yield Manifest("", 0, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+        yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-async def fleet(url: str, folder: Path, number: int, objects: int, *options: str, wait: float) -> list[dict[str, Any]]:
+async def fleet(folder: Path, number: int, objects: int, *options: str, wait: float) -> list[dict[str, Any]]:
     """Start members, wait until each has a share, and return their counts before and after a time."""
     journals = [folder / f"{number}-{place}-{len(options)}" for place in range(number)]
-    processes = [await start(f"m{place}", url, journal, *options) for place, journal in enumerate(journals)]
+    processes = [await start(f"m{place}", folder, journal, *options) for place, journal in enumerate(journals)]
     try:
         for _ in range(240):
             held = [last(journal)["held"] for journal in journals]
@@ -114,69 +115,75 @@ async def fleet(url: str, folder: Path, number: int, objects: int, *options: str
         await asyncio.gather(*(process.wait() for process in processes))
 
 
-async def main(sizes: list[int], objects: int, *, throughput: bool) -> None:
+async def main(asked: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
-        async with (
-            ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
-            dl.Client(dl.ClientConfig(server=server.url)) as client,
-        ):
-            empty = 0
-            if not throughput:
-                empty = (await fleet(server.url, Path(name), 1, 0, "--sharded", wait=3))[0]["rss"]
-                await client.delete(CONFIG_MAP, "measured-shards", namespace="default")
-            namespaces = [f"tenant-{place:03}" for place in range(objects // 10 if not throughput else 100)]
-            for namespace in namespaces:
-                await client.create(NAMESPACE, {"metadata": {"name": namespace}})
-            server.load(config_maps(objects, namespaces))
-            if throughput:
-                await measure_throughput(server.url, Path(name), objects)
-                return
-            one = (await fleet(server.url, Path(name), 1, objects, wait=1))[0]
-            whole = one["rss"] - empty
-            print(f"1 process without shards: {one['held']} objects, {whole / 1e6:.1f} MB more than without objects")
-            for number in sizes:
-                found = await fleet(server.url, Path(name), number, objects, "--sharded", wait=1)
-                held = max(each["held"] for each in found) * number / objects
-                memory = max(each["rss"] - empty for each in found) * number / whole
-                print([round((each["rss"] - empty) / 1e6, 1) for each in found])
-                print(
-                    f"{number} members: largest share {held:.3f} of the mean, memory of the largest {memory:.2f} of 1/N"
-                )
+        async with started(asked.server) as server:
+            folder = Path(name)
+            (folder / "kubeconfig").write_text(json.dumps(server.kubeconfig))
+            if asked.ranges:
+                await measure_ranges(server, folder, asked.sizes, asked.objects)
+            elif asked.throughput:
+                await measure_throughput(server, folder, asked.objects)
+            else:
+                await measure_memory(server, folder, asked.sizes, asked.objects)
 
 
-async def measure_ranges(sizes: list[int], objects: int) -> None:
+async def fill(server: Server, objects: int, namespaces: Sequence[str]) -> None:
+    for namespace in namespaces:
+        await server.client.create(NAMESPACE, {"metadata": {"name": namespace}})
+    began = time.monotonic()
+    await server.load(config_maps(objects, namespaces))
+    print(f"{objects} objects created in {time.monotonic() - began:.0f} s", flush=True)
+
+
+async def measure_memory(server: Server, folder: Path, sizes: list[int], objects: int) -> None:
+    """Print the memory of members relative to a process with all objects, with and without that of an empty process."""
+    empty = (await fleet(folder, 1, 0, "--sharded", wait=3))[0]["rss"]
+    await server.client.delete(CONFIG_MAP, "measured-shards", namespace="default")
+    await fill(server, objects, [f"tenant-{place:03}" for place in range(objects // 10)])
+    one = (await fleet(folder, 1, objects, wait=1))[0]
+    whole = one["rss"] - empty
+    print(f"empty member: {empty / 1e6:.1f} MB, 1 process without shards: {one['rss'] / 1e6:.1f} MB with {one['held']} "
+          f"objects, {whole / 1e6:.1f} MB more", flush=True)  # fmt: skip
+    for number in sizes:
+        found = await fleet(folder, number, objects, "--sharded", wait=1)
+        held = max(each["held"] for each in found) * number / objects
+        most = max(each["rss"] for each in found)
+        print([round(each["rss"] / 1e6, 1) for each in found])
+        print(f"{number} members: largest share {held:.3f} of the mean; the largest has {most / one['rss']:.3f} of the "
+              f"memory of one process, its caches {(most - empty) / whole:.3f} of the caches of one, which is "
+              f"{(most - empty) * number / whole:.2f} of 1/N; 1/N + 0.15 is {1 / number + 0.15:.3f}",
+              flush=True)  # fmt: skip
+
+
+async def measure_ranges(server: Server, folder: Path, sizes: list[int], objects: int) -> None:
     """Print the largest range divided by the mean after each change of the number of members."""
     names = [f"tenant-{place:03}" for place in range(objects)]
-    async with (
-        ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
-        dl.Client(dl.ClientConfig(server=server.url)) as client,
-    ):
-        for name in names:
-            await client.create(NAMESPACE, {"metadata": {"name": name}})
-            await client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": name}})
-        with tempfile.TemporaryDirectory() as folder:
-            members: list[asyncio.subprocess.Process] = []
-            started = 0
-            for size in sizes:
-                while len(members) < size:
-                    members.append(await start(f"m{started}", server.url, Path(folder) / f"{started}", "--sharded"))
-                    started += 1
-                for process in members[size:]:
-                    process.terminate()
-                await asyncio.gather(*(process.wait() for process in members[size:]))
-                del members[size:]
-                shard_map = await settled(client, size)
-                counts = Counter(shard_map.find(shard_hash(name)).start for name in names)
-                shares = Counter(shard_map.find(shard_hash(name)).owner for name in names)
-                largest, ranges = max(counts.values()), len(shard_map.ranges)
-                print(
-                    f"{size} members: {ranges} ranges, largest {largest * ranges / objects:.2f} of the mean, "
-                    f"largest share {max(shares.values()) * size / objects:.2f} of the mean",
-                    flush=True,
-                )
-            for process in members:
-                process.terminate()
-            await asyncio.gather(*(process.wait() for process in members))
+    for name in names:
+        await server.client.create(NAMESPACE, {"metadata": {"name": name}})
+        await server.client.create(CONFIG_MAP, {"metadata": {"name": "a", "namespace": name}})
+    members: list[asyncio.subprocess.Process] = []
+    number = 0
+    for size in sizes:
+        while len(members) < size:
+            members.append(await start(f"m{number}", folder, folder / f"{number}", "--sharded"))
+            number += 1
+        for process in members[size:]:
+            process.terminate()
+        await asyncio.gather(*(process.wait() for process in members[size:]))
+        del members[size:]
+        shard_map = await settled(server.client, size)
+        counts = Counter(shard_map.find(shard_hash(name)).start for name in names)
+        shares = Counter(shard_map.find(shard_hash(name)).owner for name in names)
+        largest, ranges = max(counts.values()), len(shard_map.ranges)
+        print(
+            f"{size} members: {ranges} ranges, largest {largest * ranges / objects:.2f} of the mean, "
+            f"largest share {max(shares.values()) * size / objects:.2f} of the mean",
+            flush=True,
+        )
+    for process in members:
+        process.terminate()
+    await asyncio.gather(*(process.wait() for process in members))
 
 
 async def settled(client: dl.Client, size: int) -> ShardMap:
@@ -193,21 +200,22 @@ async def settled(client: dl.Client, size: int) -> ShardMap:
     return ShardMap.decode(text)
 
 
-async def measure_throughput(url: str, folder: Path, objects: int) -> None:
+async def measure_throughput(server: Server, folder: Path, objects: int) -> None:
+    await fill(server, objects, [f"tenant-{place:03}" for place in range(100)])
     rates: dict[str, float] = {}
     for number, options in ((1, ()), (1, ("--sharded",)), (2, ("--sharded",))):
         began = os.times()
-        found = await fleet(url, folder, number, objects, "--burn", "0.003", *options, wait=10)
+        found = await fleet(folder, number, objects, "--burn", "0.003", *options, wait=10)
         ended = os.times()
         done = sum(each["done"] for each in found)
         seconds = max(each["seconds"] for each in found)
         used = sum(each["used"] for each in found)
-        server = ended.user + ended.system - began.user - began.system
+        of_server = ended.user + ended.system - began.user - began.system
         label = f"{number} {'members' if options else 'process without shards'}"
         rates[label] = done / seconds
         print(
             f"{label}: {done / seconds:.0f} reconciles/s, {used / done * 1e3:.2f} ms of CPU each, "
-            f"{used / seconds:.2f} cores, server {server:.1f} s of CPU in all"
+            f"{used / seconds:.2f} cores, embedded server {of_server:.1f} s of CPU in all"
         )
     print(f"2 members: {rates['2 members'] / rates['1 process without shards']:.2f} times one process")
 
@@ -219,14 +227,13 @@ if __name__ == "__main__":
     parser.add_argument("--throughput", action="store_true")
     parser.add_argument("--ranges", action="store_true")
     parser.add_argument("--member", default="")
-    parser.add_argument("--url", default="")
+    parser.add_argument("--server", choices=SERVERS, default="embedded")
+    parser.add_argument("--kubeconfig", type=Path)
     parser.add_argument("--journal", type=Path)
     parser.add_argument("--sharded", action="store_true")
     parser.add_argument("--burn", type=float, default=0.0)
     asked = parser.parse_args()
     if asked.member:
-        asyncio.run(member(asked.member, asked.url, asked.journal, sharded=asked.sharded, burn=asked.burn))
-    elif asked.ranges:
-        asyncio.run(measure_ranges(asked.sizes, asked.objects))
+        asyncio.run(member(asked.member, asked.kubeconfig, asked.journal, sharded=asked.sharded, burn=asked.burn))
     else:
-        asyncio.run(main(asked.sizes, asked.objects, throughput=asked.throughput))
+        asyncio.run(main(asked))

@@ -1,10 +1,11 @@
-"""One member: ``python -m lab.shards.member NAME URL JOURNAL``. It writes its reconciles and ranges into a journal."""
+"""One member: ``python -m lab.shards.member NAME KUBECONFIG JOURNAL``, which journals its reconciles and ranges."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import random
+import resource
 import sys
 import time
 from collections.abc import Iterable
@@ -21,14 +22,13 @@ ELECTION = LeaderElectionConfig(lease_duration=5.0, renew_deadline=3.5, retry_pe
 OPTIONS = ShardOptions(name=PROGRAM, namespace="default", election=ELECTION, drain_timeout=4.0)
 
 
-async def main(name: str, url: str, journal: Path) -> None:
+async def main(name: str, kubeconfig: Path, journal: Path) -> None:
     with journal.open("a", buffering=1) as lines:
 
         def note(what: str, **fields: Any) -> None:
             lines.write(json.dumps({"at": time.monotonic(), "what": what, "by": name, **fields}) + "\n")
 
-        config = dl.ClientConfig(server=url, namespace="default")
-        async with dl.Client(config) as client:
+        async with dl.connect(kubeconfig=kubeconfig, namespace="default") as client:
             member = ShardMember(client, OPTIONS, identity=name)
             change = member.share.change
 
@@ -61,9 +61,21 @@ async def main(name: str, url: str, journal: Path) -> None:
                 "v1/ConfigMap", workers=20, writes=[dl.Permission("v1/ConfigMap", verbs=("patch",))], name=PROGRAM
             )(reconcile)
             options = dl.ManagerOptions(preflight=False, drain_timeout=40.0, shutdown_timeout=45.0)
-            await dl.Manager(client, [declared], shards=member, options=options).run(handle_signals=True)
+            manager = dl.Manager(client, [declared], shards=member, options=options)
+            running = asyncio.create_task(manager.run(handle_signals=True))
+            while not running.done():
+                held = len(manager.informers[0].indexer) if manager.informers else 0
+                size = {"at": time.monotonic(), "held": held, "rss": resident(), "cpu": time.process_time()}
+                journal.with_suffix(".size").write_text(json.dumps(size))
+                await asyncio.wait([running], timeout=1.0)
+            await running
+
+
+def resident() -> int:
+    """Return the resident memory of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 if __name__ == "__main__":
     dl.configure_logging()
-    asyncio.run(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))

@@ -99,3 +99,24 @@ async def test_a_changed_shard_lists_only_new_ranges_and_drops_other_objects(wat
         source.remove("two")
         await asyncio.sleep(1)
         assert names(informer.indexer.list()) == ["three"]
+
+
+@pytest.mark.parametrize("turns", range(1, 5))
+async def test_a_shard_that_changes_again_at_once_replaces_the_first_change(turns: int) -> None:
+    client = FakeClient()
+    source = client.source("v1/Pod")
+    shards: dict[str, ShardSelector] = {}
+    for name in ("one", "two", "three"):
+        source.put(name, uid=name)
+        shards[name] = ShardSelector("uid", [(shard_hash(name), shard_hash(name) + 1)])
+    options = InformerOptions(reflector=ReflectorOptions(detect_restore=False))
+    async with InformerFactory(client, options=options) as factory:
+        informer = factory.informer(POD, shard_selector=shards["one"])
+        await factory.wait_for_sync(timeout=5)
+        first = asyncio.create_task(informer.change_shard(shards["two"]))
+        for _ in range(turns):  # the watch ends in these iterations of the event loop
+            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            await informer.change_shard(shards["three"])
+        await asyncio.gather(first, return_exceptions=True)
+        assert names(informer.indexer.list()) == ["three"]

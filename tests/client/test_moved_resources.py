@@ -16,6 +16,7 @@ from deltaloop import wait
 from deltaloop._internal.pacing import Backoff
 from deltaloop.api import kinds
 from deltaloop.api.errors import UnknownResourceError
+from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import NotFoundError
 from deltaloop.apiserver import ApiServer, ServerOptions
@@ -23,6 +24,7 @@ from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client import Client, ClientConfig, HttpRequest, HttpResponse
+from deltaloop.runtime.program.access import SELF_SUBJECT_ACCESS_REVIEW
 from tests.client.fake_transport import FakeTransport, json_answer, text_answer
 from tests.client.test_against_embedded import WIDGET_CRD
 from tests.having import having
@@ -221,7 +223,8 @@ async def test_missing_object_does_not_cause_discovery(details: dict[str, str]) 
         await client.get(Widget, "a")
 
 
-async def test_missing_path_of_built_in_kind_does_not_cause_discovery() -> None:
+@pytest.mark.parametrize("kind", [kinds.POD, kinds.LEASE, SELF_SUBJECT_ACCESS_REVIEW], ids=str)
+async def test_missing_path_of_built_in_kind_does_not_cause_discovery(kind: ResourceType[Resource]) -> None:
     transport = FakeTransport(text_answer("404 page not found", status=404))
     with pytest.raises(NotFoundError):
-        await Client(ClientConfig(server="http://fake"), transport=transport).get(kinds.POD, "a")
+        await Client(ClientConfig(server="http://fake"), transport=transport).get(kind, "a")

@@ -28,6 +28,7 @@ def test_metrics_have_names_types_and_label_of_client_go() -> None:
         "workqueue_unfinished_work_seconds": "gauge",
         "workqueue_longest_running_processor_seconds": "gauge",
         "workqueue_retries_total": "counter",
+        "deltaloop_workqueue_oldest_item_age_seconds": "gauge",
     }
     plain = {name for name in samples(registry) if "duration" not in name}
     assert plain == {
@@ -36,6 +37,7 @@ def test_metrics_have_names_types_and_label_of_client_go() -> None:
         'workqueue_unfinished_work_seconds{name="pods"}',
         'workqueue_longest_running_processor_seconds{name="pods"}',
         'workqueue_retries_total{name="pods"}',
+        'deltaloop_workqueue_oldest_item_age_seconds{name="pods"}',
     }
 
 
@@ -57,7 +59,7 @@ async def test_queue_metrics_are_exact() -> None:
     queue.add("b")
     queue.add("b")
     queue.add_after("c", 3600.0)
-    await asyncio.sleep(0.25)
+    await asyncio.sleep(0.5)
     await queue.get()
     await asyncio.sleep(2.0)
     shown = samples(registry)
@@ -66,7 +68,8 @@ async def test_queue_metrics_are_exact() -> None:
     assert shown['workqueue_retries_total{name="pods"}'] == 1
     assert shown['workqueue_unfinished_work_seconds{name="pods"}'] == 2.0
     assert shown['workqueue_longest_running_processor_seconds{name="pods"}'] == 2.0
-    assert shown['workqueue_queue_duration_seconds_sum{name="pods"}'] == 0.25
+    assert shown['deltaloop_workqueue_oldest_item_age_seconds{name="pods"}'] == 2.5
+    assert shown['workqueue_queue_duration_seconds_sum{name="pods"}'] == 0.5
     assert shown['workqueue_queue_duration_seconds_bucket{le="0.1",name="pods"}'] == 0
     assert shown['workqueue_queue_duration_seconds_bucket{le="1.0",name="pods"}'] == 1
     assert shown['workqueue_queue_duration_seconds_bucket{le="+Inf",name="pods"}'] == 1

@@ -12,7 +12,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache import InformerFactory, InformerOptions
 from deltaloop.client import Client, ClientConfig, ClientOptions
-from deltaloop.runtime import Children, Context, Controller, ReconcileClient, Request, controller
+from deltaloop.runtime import Children, Context, Controller, Request, controller
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.objects.cached_views import Views
@@ -21,7 +21,7 @@ from deltaloop.runtime.program.wiring import connect_caches, look_up, wires_of
 from deltaloop.runtime.reconcile.context import Surroundings
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.runtime.reconcile.tracing import Tracing
-from tests.runtime.worlds import CM, World, now
+from tests.runtime.worlds import CM, World, client_of_reconcile, now
 
 KINDS = ("v1/ConfigMap", "v1/Secret", "v1/Service", "apps/v1/Deployment")
 
@@ -62,20 +62,20 @@ class Process:
                 self.sent.pop()  # it is noted before it is sent
                 raise CrashedError
 
-        client = ReconcileClient(
-            self.client.with_write_check(check), self.views, attribution=Attribution(), controller="c", number=1
-        )
+        client = client_of_reconcile(self.client.with_write_check(check), self.views, "c")
         context = Context(
             Request(namespace, name),
+            self.controller,
+            1,
+            client,
+            (),
+            0,
+            1,
+            client._not_awaited,
             Surroundings(controller=self.controller, loop=asyncio.get_running_loop(), children=self.declared),
-            key=f"{namespace}/{name}",
-            number=1,
-            client=client,
-            triggers=(),
-            triggers_dropped=0,
-            attempts=1,
-            seen=None,
-            check=check,
+            f"{namespace}/{name}",
+            None,
+            check,
         )
         return context.children
 

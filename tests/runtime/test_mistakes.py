@@ -342,7 +342,7 @@ async def test_calls_awaited_in_any_way_are_valid(caplog: pytest.LogCaptureFixtu
             cancelled.cancel()
         assert (await begun).name == (await later).name
         ctx.client.get(CM, "c").close()
-        assert not_begun(ctx.client.not_awaited) == []
+        assert not_begun(ctx.client._not_awaited) == []
         kept.append(asyncio.create_task(ctx.client.find(CM, "c")))  # it begins after this has returned
         ran.append(request.name)
 

@@ -14,8 +14,7 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client, ClientConfig
 from deltaloop.errors import RequestTimeoutError
-from deltaloop.runtime import Context, HotLoopOptions, ReconcileClient, controller
-from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime import Context, HotLoopOptions, controller
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision, Raised, Returned, Stopped, decide
@@ -28,7 +27,7 @@ from deltaloop.runtime.reconcile.tracing import Tracing, end, reasons
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.reconcile.test_context import context
 from tests.runtime.reconcile.test_metrics import Hooks
-from tests.runtime.worlds import CM, held
+from tests.runtime.worlds import CM, client_of_reconcile, held
 
 
 def execution(of: Context) -> Execution:
@@ -65,7 +64,7 @@ async def having_written(number: int) -> Context:
 
     transport = FakeTransport(*[answer(version) for version in range(number)])
     client = Client(ClientConfig(server="http://fake"), transport=transport)
-    own = ReconcileClient(client, Views(), attribution=Attribution(), controller="maps", number=7)
+    own = client_of_reconcile(client, Views(), "maps", 7)
     for _ in range(number):
         await own.patch(CM, "a", {}, subresource="status")
     return context(client=own)

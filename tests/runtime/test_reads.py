@@ -20,12 +20,11 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.client.options import ClientOptions
 from deltaloop.errors import UnknownIndexError
 from deltaloop.runtime import ReconcileClient
-from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.having import having
-from tests.runtime.worlds import CM, Held, cm, held, now
+from tests.runtime.worlds import CM, Held, client_of_reconcile, cm, held, now
 
 
 @asynccontextmanager
@@ -56,7 +55,7 @@ def lose_sight(view: CacheView, key: str) -> None:
 def without_caches(*answers: Any) -> tuple[ReconcileClient, FakeTransport]:
     transport = FakeTransport(*answers)
     client = Client(ClientConfig(server="http://fake", namespace="mine"), transport=transport)
-    return ReconcileClient(client, Views(), attribution=Attribution(), controller="maps", number=1), transport
+    return client_of_reconcile(client, Views(), "maps"), transport
 
 
 def answer(name: str = "a", namespace: str = "n") -> dict[str, Any]:
@@ -117,7 +116,7 @@ async def test_unsynced_cache_is_not_read() -> None:
         empty = Informer(ListWatch(h.w.client, CM), CM)
         views = Views()
         views.add(CM, CacheView(empty, namespace=None, transform=None, clock=now))
-        client = ReconcileClient(h.client.live, views, attribution=Attribution(), controller="maps", number=1)
+        client = client_of_reconcile(h.client.live, views, "maps")
         assert (await client.get(CM, "a")).name == "a"
         assert [obj.name for obj in await client.list(CM)] == ["a"]
         assert asked == ["/namespaces/default/configmaps/a", "/configmaps"]

@@ -15,10 +15,9 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache import InformerFactory
 from deltaloop.client import Client
 from deltaloop.runtime import Context, ReconcileClient, Request, controller
-from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from tests.having import having
-from tests.runtime.worlds import CM, World, now, world
+from tests.runtime.worlds import CM, World, client_of_reconcile, now, world
 
 POD, DEPLOYMENT, NODE = kinds.POD, kinds.DEPLOYMENT, kinds.NODE
 SPEC: dict[str, Any] = {"containers": [{"name": "c", "image": "i"}]}
@@ -53,9 +52,7 @@ async def reconciling(namespace: str, *, cached: bool) -> AsyncGenerator[tuple[W
             await factory.wait_for_sync()
         yield (
             w,
-            ReconcileClient(
-                w.client, views, attribution=Attribution(), controller="maps", number=1, namespace=namespace
-            ),
+            client_of_reconcile(w.client, views, "maps", namespace=namespace),
         )
 
 

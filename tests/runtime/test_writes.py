@@ -26,11 +26,10 @@ from deltaloop.client.verbs.request_keywords import WriteKeywords
 from deltaloop.client.verbs.server import may_have_been_carried_out
 from deltaloop.errors import RequestTimeoutError
 from deltaloop.runtime import ReconcileClient
-from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.objects.cached_views import Views
 from tests.client.fake_transport import FakeTransport, json_answer
-from tests.runtime.worlds import CM, Held, cm, held, writer
+from tests.runtime.worlds import CM, Held, client_of_reconcile, cm, held, writer
 
 SUCCESS = json_answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 DRY = WriteOptions(dry_run=True, field_manager="me")
@@ -48,7 +47,7 @@ def over(transport: FakeTransport) -> Client:
 
 def without_caches(*answers: Any) -> tuple[ReconcileClient, FakeTransport]:
     transport = FakeTransport(*answers)
-    client = ReconcileClient(over(transport), Views(), attribution=Attribution(), controller="maps", number=41)
+    client = client_of_reconcile(over(transport), Views(), "maps", 41)
     return client, transport
 
 

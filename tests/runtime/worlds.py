@@ -19,6 +19,8 @@ from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseL
 from deltaloop.runtime import Controller, Manager, ManagerOptions, ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.objects.cached_views import CacheView, Views
+from deltaloop.runtime.reconcile.calls import NotAwaited
+from deltaloop.runtime.reconcile.client import CachedWay
 from tests.servers import api_server
 
 CM = kinds.CONFIG_MAP
@@ -106,6 +108,23 @@ class Held:
         await asyncio.sleep(1.0)
 
 
+def client_of_reconcile(
+    client: Client,
+    views: Views,
+    controller: str,
+    number: int = 1,
+    attribution: Attribution | None = None,
+    namespace: str | None = None,
+) -> ReconcileClient:
+    """Return a client as a loop makes it, without checks."""
+    server = client._server
+    kinds, by = server.discovery.kinds, (controller, number, "")
+    home = server.home if namespace is None else namespace
+    recorded = Attribution() if attribution is None else attribution
+    way = CachedWay(server, kinds, server.write_query, views, recorded, by, home, None)
+    return ReconcileClient(way, kinds, way, NotAwaited(), client)
+
+
 @asynccontextmanager
 async def held(
     wrap: Callable[[Client], Client] = lambda client: client,
@@ -123,7 +142,7 @@ async def held(
             caches.append(CacheView(informer, namespace=namespace, transform=None, clock=now))
             views.add(kind, caches[-1])
         await factory.wait_for_sync()
-        client = ReconcileClient(wrap(w.client), views, attribution=attribution, controller="maps", number=41)
+        client = client_of_reconcile(wrap(w.client), views, "maps", 41, attribution)
         yield Held(w, client, informers, caches, attribution, factory.shutdown)
 
 

@@ -68,6 +68,23 @@ def test_timer_time_has_no_rounding_error() -> None:
     assert run_virtual(main(), start=now) == due
 
 
+def test_task_that_waits_until_a_deadline_does_not_wait_again() -> None:
+    until = 11.29
+    start = until - 2.7e-14  # nearer than the resolution of timers
+    assert start < until
+
+    async def main() -> tuple[float, int]:
+        loop, waits = asyncio.get_running_loop(), 0
+        while loop.time() < until and waits < 10:
+            waits += 1
+            other = asyncio.ensure_future(asyncio.sleep(60))  # its first step prevents a jump of the clock
+            await asyncio.wait([other], timeout=until - loop.time())
+            other.cancel()
+        return loop.time(), waits
+
+    assert run_virtual(main(), start=start) == (until, 1)
+
+
 async def test_timeouts_expire_on_time() -> None:
     loop = asyncio.get_running_loop()
     with pytest.raises(TimeoutError):

@@ -109,6 +109,42 @@ async def test_item_of_waiting_worker_is_reported() -> None:
     queue.done("a")
 
 
+async def test_age_of_oldest_item_is_reported_until_worker_takes_it() -> None:
+    class Ages(Recorder):
+        def oldest_item_age(self, seconds: float) -> None:
+            self.running.append(("oldest", asyncio.get_running_loop().time(), seconds))
+
+        def unfinished_work(self, seconds: float) -> None:
+            """Not recorded."""
+
+        longest_running = unfinished_work
+
+    heard = Ages()
+    queue = DelayingQueue[str](metrics=heard, options=QueueOptions(metrics_period=2.0))
+    queue.add("a")  # no worker has started
+    await asyncio.sleep(1.0)
+    queue.add("b")
+    queue.add_after("c", 1000.0)  # a delayed item does not wait for a worker
+    await asyncio.sleep(2.0)
+    assert await queue.get() == "a"
+    queue.add("a")  # an item in process does not wait for a worker
+    await asyncio.sleep(2.0)
+    assert await queue.get() == "b"
+    await asyncio.sleep(2.0)
+    queue.done("a")
+    await asyncio.sleep(2.0)
+    queue.done("b")
+    queue.done(await queue.get())
+    await asyncio.sleep(100.0)
+    assert heard.running == [
+        ("oldest", 2.0, 2.0),
+        ("oldest", 4.0, 3.0),
+        ("oldest", 6.0, 0.0),
+        ("oldest", 8.0, 5.0),
+        ("oldest", 10.0, 0.0),
+    ]
+
+
 async def test_queue_without_hooks_has_no_timer() -> None:
     queue = WorkQueue[str]()
     queue.add("a")

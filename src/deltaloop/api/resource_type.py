@@ -161,6 +161,8 @@ def _segment(text: str, what: str) -> str:
 
 @lru_cache(maxsize=64)
 def _segments(subresource: str) -> str:
+    if subresource.isascii() and subresource.isalpha():
+        return subresource
     for part in subresource.split("/"):
         if part in ("", ".", "..") or not is_unicode(part):
             raise InvalidArgumentError(f"must be a valid name, got {subresource!r}.", argument="subresource")

@@ -42,6 +42,11 @@ def subtracted(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, in
     return left
 
 
+def selects_namespace(selector: ShardSelector, namespace: str) -> bool:
+    """Return whether a selector by namespace selects the objects of a namespace."""
+    return bisect_right(selector._bounds, _namespace_hash(namespace)) % 2 == 1  # noqa: SLF001 - of this module
+
+
 @final
 class ShardSelector:
     """Ranges of hashes, in which an object is selected by the hash of its uid, its namespace or its key.

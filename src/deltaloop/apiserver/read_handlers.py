@@ -9,11 +9,13 @@ from typing import final
 
 from aiohttp import web
 
+from deltaloop.api.kinds import NAMESPACE
 from deltaloop.apiserver.answering import Answering
+from deltaloop.apiserver.conversions import MOST_SCANNED
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.answers.rendering import LineCache, WatchRendering
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.apiserver.core.storage.listing import Listed, lagging, plan_list, run_list
+from deltaloop.apiserver.core.storage.listing import Listed, ListPlan, lagging, plan_list, run_list
 from deltaloop.apiserver.core.storage.watching import REVISION_WAIT, ChangeReader, Watcher, plan_watch, watch_seconds
 from deltaloop.apiserver.core.wire import requests
 from deltaloop.apiserver.core.wire.routing import Route
@@ -85,9 +87,14 @@ class ReadHandlers:
                 selection=selection,
                 self_described=served.flags.self_described,
             ),
-            scans=not selection.everything or (plan.at is not None and plan.at < self._store.revision),
+            scans=not (selection.everything or (selection.only_namespaces and self._are_few(plan)))
+            or (plan.at is not None and self._store.have_keys_changed(served.storage, after=plan.at)),
         )
         return json_answer(await self._answering.written_list(rendering, listed), self._answering.headers)
+
+    def _are_few(self, plan: ListPlan) -> bool:
+        """Return whether a page of a shard visits few namespaces."""
+        return plan.limit > 0 and self._store.count(NAMESPACE.group_resource) <= MOST_SCANNED
 
     async def watch(self, exchange: Exchange, route: Route) -> web.StreamResponse:
         """Send a watch stream until its deadline or the end of the server. Raises ApiError only before it starts."""

@@ -195,7 +195,7 @@ class Reflector:
             self._wanted[1].cancel()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wanted = shard, done
-        if self._reading is not None:
+        if self._reading is not None and not self._reading.expired():
             self._reading.reschedule(asyncio.get_running_loop().time())
         await done
 

@@ -14,7 +14,6 @@ The server may execute a write that you cancel.
 
 from __future__ import annotations
 
-import copy
 from typing import Final, Self, final
 from urllib.parse import urlsplit
 
@@ -63,7 +62,8 @@ class Client(Verbs):
         )
         discovery = Discovery(sender)
         self._server = Server(config, sender, discovery, options)
-        super().__init__(self._server, discovery.kinds)
+        self._way = self._server
+        self._kinds = discovery.kinds
 
     @property
     def drops_managed_fields(self) -> bool:
@@ -154,7 +154,9 @@ class Client(Verbs):
         return other._on_server(server)
 
     def _on_server(self, server: Server) -> Self:
-        other = copy.copy(self)
+        from copy import copy
+
+        other = copy(self)
         other._way = other._server = server  # noqa: SLF001 - same class
         return other
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from deltaloop._internal.pacing import TokenBucket
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError, UnknownResourceError
-from deltaloop.api.kinds import parse_resource_type
+from deltaloop.api.kinds import BUILT_IN, parse_resource_type
 from deltaloop.api.resource import Resource, decoder, untyped
 from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 from deltaloop.api.status import NotAcceptableError, NotFoundError
@@ -41,6 +41,7 @@ _MOST_KINDS: Final = 1000
 _REFRESHES: Final = 3
 _REFRESH_INTERVAL: Final = 5.0
 _LEGACY: Final = "application/json"
+_BUILT_IN_GROUPS: Final = {kind.group for kind in BUILT_IN} | {"authentication.k8s.io", "authorization.k8s.io"}
 
 
 @final
@@ -131,7 +132,7 @@ class Discovery:
         """
         before, name = self._found.get(known, (None, ""))
         by_name = before is known
-        if not by_name and "." not in known.group:
+        if not by_name and ("." not in known.group or known.group in _BUILT_IN_GROUPS):
             return None  # built-in kinds do not change, and groups of CRDs contain a dot
         try:
             index = await self._refreshed(self._index, timeout)

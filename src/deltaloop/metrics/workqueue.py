@@ -30,6 +30,7 @@ class _QueueSeries:
         self.retries: int = 0
         self.unfinished: float = 0.0
         self.longest: float = 0.0
+        self.oldest: float = 0.0
         self.queued: Histogram = Histogram(BUCKETS)
         self.worked: Histogram = Histogram(BUCKETS)
 
@@ -56,6 +57,10 @@ class _QueueSeries:
     def longest_running(self, seconds: float) -> None:
         with self._lock:
             self.longest = seconds
+
+    def oldest_item_age(self, seconds: float) -> None:
+        with self._lock:
+            self.oldest = seconds
 
     def retried(self) -> None:
         with self._lock:
@@ -87,6 +92,8 @@ class WorkQueueMetrics(RegisteredCollector):
             How many seconds the longest present run has lasted.
         counter workqueue_retries name
             Total number of retries handled by workqueue
+        gauge deltaloop_workqueue_oldest_item_age_seconds name
+            How many seconds the oldest item has waited for a worker.
         """
     )
 
@@ -123,7 +130,7 @@ class WorkQueueMetrics(RegisteredCollector):
         for name, series in self._queues.items():
             values: tuple[float | Histogram, ...] = (
                 *(series.depth, series.adds, series.queued, series.worked),
-                *(series.unfinished, series.longest, series.retries),
+                *(series.unfinished, series.longest, series.retries, series.oldest),
             )
             for family, value in zip(self._families, values, strict=True):
                 yield family.name, (name,), value

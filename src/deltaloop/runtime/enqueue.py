@@ -91,13 +91,16 @@ class Enqueue:
 
     def on_add(self, obj: object, *, is_in_initial_list: bool) -> None:
         """Queue the keys of a new object, or of an object in the initial list."""
-        new = obj if type(obj) is Resource else as_resource(obj)
-        self._changed("initial" if is_in_initial_list else "add", None, new)
+        self._changed(
+            "initial" if is_in_initial_list else "add", None, obj if type(obj) is Resource else as_resource(obj)
+        )
 
     def on_update(self, old: object, new: object) -> None:
         """Queue the keys of both states of a changed object."""
-        before = old if type(old) is Resource else as_resource(old)
-        self._changed("update", before, new if type(new) is Resource else as_resource(new))
+        if type(old) is Resource and type(new) is Resource:
+            self._changed("update", old, new)
+        else:
+            self._changed("update", as_resource(old), as_resource(new))
 
     def on_delete(self, obj: object, *, final_state_known: bool) -> None:
         """Queue the keys of the last known state of a deleted object."""

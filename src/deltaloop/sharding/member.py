@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol, Self, final
 
+from deltaloop._internal.tracebacks import leaves_of
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.kinds import CONFIG_MAP, LEASE
 from deltaloop.api.redaction import redact
@@ -80,7 +81,9 @@ class ShardWork(Protocol):
         """Queue cached objects, for keys for which the function returns True."""
         ...
 
-    def load(self) -> Mapping[int, float]: ...
+    def objects(self) -> Mapping[int, float]:
+        """Return the number of objects of each hash."""
+        ...
 
 
 @final
@@ -141,7 +144,8 @@ class ShardMember:
         )
         self._holders: dict[str, str] = {}
         self._stored: Resource | None = None
-        self._began_at = 0.0
+        self._decoded: Resource | None = None
+        self._began_at = self._seen_at = 0.0
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
@@ -257,6 +261,7 @@ class ShardMember:
         holding: asyncio.Task[None] | None = None
         wanted, held = None, KeyRanges()
         self._member.uid = await self._find_uid()
+        self._decoded = None  # the state of the last term must not remain
         try:
             while True:
                 self._changed.clear()
@@ -300,11 +305,11 @@ class ShardMember:
                 return found.uid
 
     async def _wait(self) -> None:
-        now = self._clock()
-        until = [self._membership.next_at(now), now + _REPORT_PERIOD]
+        now, seen_at = self._clock(), self._seen_at
+        until = [self._membership.next_at(seen_at), now + _REPORT_PERIOD]
         if self._member.stopping:
             until.append(now + _POLL)
-        if self._wait_until > now:
+        if self._wait_until > seen_at:
             until.append(self._wait_until)
         if self._reported is None or not self._stored:
             until.append(now + _RETRY)
@@ -314,7 +319,7 @@ class ShardMember:
 
     def _see(self) -> None:
         """Process the newest map and Leases."""
-        now = self._clock()
+        now = self._seen_at = self._clock()
         found = next(iter(self._maps.indexer.list()), None)
         if found is not None and (
             self._stored is None
@@ -328,7 +333,8 @@ class ShardMember:
             if compare_resource_versions(reached, self._stored.resource_version) >= 0:
                 self._stored = None  # deleted; members with a known map create it again
         stored = self._stored
-        if stored is not None:
+        if stored is not None and stored is not self._decoded:
+            self._decoded = stored
             try:
                 self._member.saw(ShardMap.decode(map_text(stored)), stored.resource_version)
                 self._invalid = ""
@@ -358,6 +364,10 @@ class ShardMember:
         new = [each for each in working if not before.covers(each.start, each.end)]
         if new:
             _log.info("taking keys of ranges", extra=self._about(new))
+            if self._stored is not None:
+                gained = KeyRanges((each.start, each.end) for each in new)
+                rates = combined_load(member.map, reports(self._stored)).rates
+                share.time.expect(each for each in rates if each[0] in gained)
             work.queue(lambda key: share.number_of(key) in share.owned and share.number_of(key) not in before)
         since = self._stopping_since
         self._stopping_since = {_key(each): since.get(_key(each), now) for each in member.stopping}
@@ -428,8 +438,9 @@ class ShardMember:
         asked = (self._member.version, dead, is_late, *sorted((each.uid, each.leaving) for each in members))
         if asked == self._at_rest:
             return False
-        load, covered = combined_load(self._member.map, reports(self._stored))
-        new = plan(self._member.map, members, dead, load, moves=covered or is_late)
+        load = combined_load(self._member.map, reports(self._stored))
+        moves = load.covered or is_late
+        new = plan(self._member.map, members, dead, load.points, moves=moves, by_time=load.by_time)
         if new is None:
             self._at_rest = asked
             return False
@@ -444,7 +455,7 @@ class ShardMember:
         stored, loads = self._stored, {} if self._stored is None else reports(self._stored)
         owners = {each.owner for each in new.ranges}
         keep = frozenset(uid for uid in loads if uid in owners or uid in self._holders)
-        if not combined_load(new, {uid: loads[uid] for uid in keep})[1]:
+        if not combined_load(new, {uid: loads[uid] for uid in keep}).covered:
             keep = frozenset(loads)  # the reports of former owners apply until the new owners have reported
         fields = new_map(self.options, new.encode(), stored, reporters=keep)
         if stored is None:
@@ -478,7 +489,8 @@ class ShardMember:
             return
         self._reported_at = now
         most = min(max(_FEWEST_POINTS, _POINTS // max(1, len(self._holders))), _MOST_POINTS)
-        report = Report.of(held, work.load(), most, [each.start for each in self._member.map.ranges])
+        starts = [each.start for each in self._member.map.ranges]
+        report = Report.of(held, work.objects(), most, starts, rates=self.share.time.rates(held, now))
         if before is not None and before.held == held and report.distance(before) < _REPORT_DISTANCE:
             return
         patch = report_patch(self._member.uid, report)
@@ -492,6 +504,7 @@ class ShardMember:
         self._reported = report
 
     def _failed(self, message: str, error: BaseException) -> None:
+        error = next(leaves_of(error))
         extra = {"shards": self.options.name, "error": type(error).__name__, "reason": redact(str(error))}
         _log.warning(message, extra=extra)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey, number_of
+from deltaloop.sharding.core.reconcile_time import ReconcileTime
 
 if TYPE_CHECKING:
     from deltaloop.sharding.core.shard_map import ShardRange
@@ -38,6 +39,7 @@ class Share:
         member: Identity of the member.
         held: Hashes for which the caches are complete.
         owned: Hashes of the keys that the member may reconcile.
+        time: Reconcile time by hash.
     """
 
     def __init__(self, by: ShardKey, *, member: str, settling: float, clock: Callable[[], float]) -> None:
@@ -53,6 +55,7 @@ class Share:
         self.member = member
         self.held: KeyRanges = KeyRanges()
         self.owned: KeyRanges = KeyRanges()
+        self.time: ReconcileTime = ReconcileTime(clock())
         self.is_valid: Callable[[], bool] = lambda: False
         """Function that returns whether the Lease of the member is valid."""
         self.range_name: Callable[[str], str] = lambda _: ""

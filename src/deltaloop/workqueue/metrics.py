@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 from deltaloop._internal.tracebacks import GuardedCalls
 from deltaloop.workqueue.core.facts import Added, Done, Fact, Started
@@ -18,7 +18,8 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 class QueueMetrics(Protocol):
     """Hooks of one queue.
 
-    They are called without a lock, from the thread that caused them, and must not block. Exceptions are logged.
+    They are called without a lock, from the thread that caused them, and must not block. Exceptions are logged. An
+    optional hook, ``oldest_item_age(seconds)``, gets the age of the oldest waiting item.
     """
 
     def depth_changed(self, by: int) -> None:
@@ -50,6 +51,11 @@ class QueueMetrics(Protocol):
         ...
 
 
+@runtime_checkable
+class _AgeHook(Protocol):
+    def oldest_item_age(self, seconds: float) -> None: ...
+
+
 @final
 class GuardedQueueMetrics:
     """Wrapper of hooks that logs their exceptions, so that the queue never loses an item."""
@@ -57,6 +63,7 @@ class GuardedQueueMetrics:
     def __init__(self, hooks: QueueMetrics, *, queue: str) -> None:
         self._call = GuardedCalls(logger, "metrics hook of a work queue failed", queue=queue)
         self._hooks = hooks
+        self._age = hooks.oldest_item_age if isinstance(hooks, _AgeHook) else None
 
     def tell(self, facts: Iterable[Fact]) -> None:
         hooks = self._hooks
@@ -72,6 +79,8 @@ class GuardedQueueMetrics:
             else:
                 self._call(hooks.retried)
 
-    def running(self, unfinished: float, longest: float) -> None:
+    def present(self, unfinished: float, longest: float, oldest: float) -> None:
         self._call(self._hooks.unfinished_work, unfinished)
         self._call(self._hooks.longest_running, longest)
+        if self._age is not None:
+            self._call(self._age, oldest)

@@ -474,17 +474,18 @@ class WorkQueue(Generic[K]):
         self._metrics.tell(facts)
 
     def _watch_runs(self) -> None:
-        """Report the current runs periodically while there are any, on the event loop."""
-        if self._metrics is None or self._metrics_timer is not None or not self._core.processing or self._loop is None:
+        """Report the waiting items and current runs periodically while there are any, on the event loop."""
+        if self._metrics is None or self._metrics_timer is not None or self._core.is_idle or self._loop is None:
             return
         self._metrics_timer = self._loop.call_later(self._options.metrics_period, self._report_runs)
 
     def _report_runs(self) -> None:
         self._metrics_timer = None
         with self._lock:
-            unfinished, longest = self._core.unfinished(self._now())
+            now = self._now()
+            (unfinished, longest), oldest = self._core.unfinished(now), self._core.oldest_age(now)
         if self._metrics is not None:
-            self._metrics.running(unfinished, longest)
+            self._metrics.present(unfinished, longest, oldest)
         self._watch_runs()
 
 

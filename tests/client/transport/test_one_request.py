@@ -211,12 +211,13 @@ def test_a_write_check_is_called_once_and_its_connection_is_kept() -> None:
 
     async def play() -> None:
         sender, peers = await opened(lambda peer: peer.transport.write(OK))
-        await sender.send("PUT", "/x", body=b"{}", write_check=check)
+        write = HttpRequest("PUT", "/x", body=b"{}", before_send=lambda: check("PUT /x"))
+        await sender.exchange(write, 30.0)
         peers[0].got = b""
         with pytest.raises(PermissionError, match="PUT /x"):
-            await sender.send("PUT", "/x", body=b"{}", write_check=check)
+            await sender.exchange(write, 30.0)
         assert peers[0].got == b""
-        assert (await sender.send("GET", "/x", write_check=check)).body == b"ok"
+        assert (await sender.send("GET", "/x")).body == b"ok"
         assert asked == ["PUT /x"] * 2
         assert len(peers) == 1
         await sender.close()

@@ -23,13 +23,12 @@ from deltaloop.cache import InformerFactory
 from deltaloop.client import Client, ClientConfig, ClientOptions
 from deltaloop.errors import NoStatusSubresourceError, TransportError, WaitOnLoopError
 from deltaloop.runtime import Context, Controller, ReconcileClient, Request, StatusWriter, controller
-from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.objects.status import Statuses
 from deltaloop.wait import established
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter
 from tests.having import having
-from tests.runtime.worlds import CM, World, now, until, world
+from tests.runtime.worlds import CM, World, client_of_reconcile, now, until, world
 
 DB = ResourceType[Resource]("example.com", "v1", "Database", "databases")
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
@@ -92,12 +91,12 @@ class Desk:
         return found
 
     def reconcile_client(self) -> ReconcileClient:
-        return ReconcileClient(self.client, self.views, attribution=Attribution(), controller="db", number=1)
+        return client_of_reconcile(self.client, self.views, "db")
 
     def status(self, obj: object, *, on_error: str | None = None) -> StatusWriter:
         return StatusWriter(
             obj,
-            client=self.reconcile_client(),
+            way=self.reconcile_client()._cached,
             statuses=self.statuses,
             on_error=on_error,
             wait=lambda work: work.close(),

@@ -29,15 +29,13 @@ from deltaloop.client import (
 )
 from deltaloop.errors import AlreadyOwnedError, RequestTimeoutError
 from deltaloop.runtime import (
-    ReconcileClient,
     set_controller_reference,
     set_owner_reference,
 )
-from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.program.wiring import cached_form
 from tests.having import having
-from tests.runtime.worlds import CM, Held, cm, held, now, world, writer
+from tests.runtime.worlds import CM, Held, client_of_reconcile, cm, held, now, world, writer
 
 
 async def test_get_list_and_index_show_own_writes_before_cache() -> None:
@@ -79,7 +77,7 @@ async def test_own_writes_have_the_form_of_cached_objects(keep: bool) -> None:
         view = CacheView(informer, namespace=None, transform=cached_form(options), clock=now)
         views = Views()
         views.add(CM, view)
-        client = ReconcileClient(w.client, views, attribution=Attribution(), controller="maps", number=1)
+        client = client_of_reconcile(w.client, views, "maps")
         created = await client.create(CM, cm("a", team="red"))
         assert "managedFields" in created["metadata"]
         at_once = await client.get(CM, "a")

@@ -10,12 +10,12 @@ import pytest
 
 from deltaloop.api.references import Trigger
 from deltaloop.client import Client, ClientConfig
-from deltaloop.runtime import Context, ReconcileClient, Request
-from deltaloop.runtime.core.attribution import Attribution
+from deltaloop.runtime import Context, Request
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile.context import Surroundings
 from tests.client.fake_transport import FakeTransport
 from tests.having import having
+from tests.runtime.worlds import client_of_reconcile
 
 
 def context(**changes: Any) -> Context:
@@ -23,17 +23,23 @@ def context(**changes: Any) -> Context:
     shared: dict[str, Any] = {"controller": "maps", "loop": asyncio.get_running_loop()}
     shared |= {name: changes.pop(name) for name in ("recorder",) if name in changes}
     given: dict[str, Any] = {
-        "key": "default/a",
         "number": 7,
-        "client": ReconcileClient(client, Views(), attribution=Attribution(), controller="maps", number=7),
+        "client": client_of_reconcile(client, Views(), "maps", 7),
         "triggers": (Trigger(source="test", verb="why"),),
         "triggers_dropped": 2,
         "attempts": 3,
-        "seen": None,
-        "check": id,
         **changes,
     }
-    return Context(Request("default", "a"), Surroundings(**shared), **given)
+    return Context(
+        Request("default", "a"),
+        "maps",
+        **given,
+        _not_awaited=given["client"]._not_awaited,
+        _shared=Surroundings(**shared),
+        _key="default/a",
+        _seen=None,
+        _check=lambda _: None,
+    )
 
 
 async def test_context_exposes_its_arguments() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +14,7 @@ from deltaloop.api.shard_selector import HASH_SPACE, shard_hash
 from deltaloop.sharding.core.key_ranges import KeyRanges
 from deltaloop.sharding.core.membership import MemberLease
 from deltaloop.sharding.core.planning import Load, Report, combined_load, plan, summarized_load
+from deltaloop.sharding.core.reconcile_time import ReconcileTime
 from deltaloop.sharding.core.shard_map import ShardMap, ShardRange
 
 
@@ -113,10 +118,10 @@ def reported(shard_map: ShardMap, load: Load) -> Load:
     for uid in {each.owner for each in shard_map.ranges}:
         held = KeyRanges((each.start, each.end) for each in shard_map.ranges if each.owner == uid)
         reports[uid] = Report.of(held, dict(load), 256, starts)
-    known, covered = combined_load(shard_map, reports)
-    assert covered
-    assert sum(weight for _, weight in known) == pytest.approx(sum(weight for _, weight in load))
-    return known
+    known = combined_load(shard_map, reports)
+    assert known.covered
+    assert sum(weight for _, weight in known.points) == pytest.approx(sum(weight for _, weight in load))
+    return known.points
 
 
 def test_the_report_of_the_owner_counts_and_otherwise_that_of_an_earlier_owner() -> None:
@@ -124,10 +129,96 @@ def test_the_report_of_the_owner_counts_and_otherwise_that_of_an_earlier_owner()
     shard_map = ShardMap((ShardRange(0, half, 1, "u0"), ShardRange(half, HASH_SPACE, 1, "u1")))
     old = Report.of(KeyRanges([(0, HASH_SPACE)]), {1: 5.0, half + 1: 6.0}, 64)
     new = Report.of(KeyRanges([(0, half)]), {1: 7.0}, 64)
-    assert combined_load(shard_map, {"gone": old, "u0": new}) == ([(1, 7.0), (half + 1, 6.0)], True)
-    assert combined_load(shard_map, {"u0": new}) == ([(1, 7.0)], False)
+    both, one = (combined_load(shard_map, each) for each in ({"gone": old, "u0": new}, {"u0": new}))
+    assert (both.points, both.covered) == ([(1, 7.0), (half + 1, 6.0)], True)
+    assert (one.points, one.covered) == ([(1, 7.0)], False)
     assert old.distance(old) == 0
     assert new.distance(old) > 0.5
+
+
+@dataclass
+class Timed:
+    """Members with namespaces of equal size, whose reconciles take different times."""
+
+    cost: dict[str, float]
+    names: list[MemberLease]
+    objects: float = 10.0
+    shard_map: ShardMap = field(default_factory=lambda: ShardMap.of_equal_ranges(64))
+    times: dict[str, ReconcileTime] = field(default_factory=dict[str, ReconcileTime])
+    reports: dict[str, Report] = field(default_factory=dict[str, Report])
+    now: float = 0.0
+
+    def report(self, noise: float, seed: Random) -> None:
+        """Reconcile for a minute, and report as ``ShardMember`` does."""
+        self.now += 60.0
+        starts = [each.start for each in self.shard_map.ranges]
+        for uid in sorted({each.owner for each in self.shard_map.ranges if each.owner}):
+            held = KeyRanges((each.start, each.end) for each in self.shard_map.ranges if each.owner == uid)
+            spent = self.times.setdefault(uid, ReconcileTime(self.now - 60.0))
+            own = {name: shard_hash(name) for name in self.cost if shard_hash(name) in held}
+            for name, number in own.items():
+                spent.add(number, 60.0 * self.cost[name] * (1 + noise * seed.uniform(-1, 1)))
+            rates = spent.rates(held, self.now)
+            new = Report.of(held, dict.fromkeys(own.values(), self.objects), 256, starts, rates=rates)
+            before = self.reports.get(uid)
+            if before is None or before.held != held or new.distance(before) >= 0.1:
+                self.reports[uid] = new
+
+    def plan(self) -> bool:
+        load = combined_load(self.shard_map, self.reports)
+        new = plan(self.shard_map, self.names, frozenset(), load.points, by_time=load.by_time)
+        if new is None:
+            return False
+        check_rules(self.shard_map, new, frozenset())
+        for each in new.ranges:
+            if each.successor:
+                number = KeyRanges([(each.start, each.end)])
+                gained = self.times.setdefault(each.successor, ReconcileTime(self.now))
+                gained.expect(point for point in load.rates if point[0] in number)
+        self.shard_map = ShardMap(tuple(each.given_to(each.successor or each.owner) for each in new.ranges))
+        return True
+
+    def shares(self) -> dict[str, float]:
+        """Return the cost of each member divided by the mean."""
+        found = dict.fromkeys((each.uid for each in self.names), 0.0)
+        for name, cost in self.cost.items():
+            found[self.shard_map.find(shard_hash(name)).owner] += cost
+        return {uid: each * len(found) / sum(self.cost.values()) for uid, each in found.items()}
+
+
+def test_an_expensive_namespace_of_the_same_size_has_fewer_neighbors() -> None:
+    timed = Timed({f"team-{place:02}": 1.0 if place == 7 else 0.1 for place in range(30)}, members(2))
+    for _ in range(40):
+        timed.report(0.0, Random(0))
+        timed.plan()
+    assert max(timed.shares().values()) < 1.15
+    owners = Counter(timed.shard_map.find(shard_hash(name)).owner for name in timed.cost)
+    assert owners[timed.shard_map.find(shard_hash("team-07")).owner] <= 12
+
+
+@pytest.mark.parametrize("number", [2, 5])
+def test_noise_of_reconcile_times_moves_no_ranges(number: int) -> None:
+    """Each namespace needs from none to twice its usual time in a minute."""
+    seed = Random(number)
+    timed = Timed({f"team-{place:02}": seed.choice([0.01, 0.02, 0.2]) for place in range(60)}, members(number))
+    for _ in range(50):
+        timed.report(1.0, seed)
+        timed.plan()
+    assert max(timed.shares().values()) < 1.25
+    changes = 0
+    for _ in range(50):
+        timed.report(1.0, seed)
+        changes += timed.plan()
+    assert changes == 0
+
+
+def test_idle_programs_are_distributed_by_objects() -> None:
+    timed = Timed({f"team-{place:02}": 1e-4 if place == 7 else 1e-6 for place in range(60)}, members(3))
+    for _ in range(20):
+        timed.report(0.0, Random(0))
+        timed.plan()
+    owners = Counter(timed.shard_map.find(shard_hash(name)).owner for name in timed.cost)
+    assert max(owners.values()) <= 22
 
 
 def test_a_leaving_member_gives_away_all_ranges() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import pytest
 
 from deltaloop.api.shard_selector import HASH_SPACE
+from deltaloop.sharding.core.key_ranges import KeyRanges
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap, ShardRange
 
 HALF = HASH_SPACE // 2
@@ -41,3 +44,10 @@ def test_each_hash_has_a_range() -> None:
     equal = ShardMap.of_equal_ranges(3)
     assert [each.start for each in equal.ranges] == [0, HASH_SPACE // 3, HASH_SPACE * 2 // 3]
     assert ShardMap.decode(equal.encode()) == equal
+
+
+def test_common_hashes_are_in_both_sets() -> None:
+    sets = [KeyRanges(zip(cuts[::2], cuts[1::2], strict=True)) for cuts in combinations(range(6), 4)]
+    for one, other in product([*sets, KeyRanges()], repeat=2):
+        common = one.common(other)
+        assert [number in common for number in range(6)] == [number in one and number in other for number in range(6)]

@@ -75,10 +75,10 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._incoming, self._outgoing = _NOTHING, _NOTHING
         self._shakes_hands = False
         self._stands = False
-        self._pool: list[HttpConnection] | None = None
+        self.pool: list[HttpConnection] | None = None
+        self.limit: int = 0
         self.asked: asyncio.Future[HttpResponse | None] | None = None
         self._whole = False
-        self._limit = 0
         self._size = 0  # bytes of the response, or of the part of a stream that its reader has not taken
         self._waiter: asyncio.Future[None] | None = None
         self._sends = self._is_full = self._is_paused = self._lost = False
@@ -154,8 +154,8 @@ class HttpConnection(asyncio.BufferedProtocol):
             else:
                 answer.set_result(None)
             return
-        if self._size > self._limit and sum(map(len, reader.pieces)) > self._limit:
-            self.fail(TooLargeError(f"the answer has more than {self._limit} bytes"))
+        if self._size > self.limit and sum(map(len, reader.pieces)) > self.limit:
+            self.fail(TooLargeError(f"the answer has more than {self.limit} bytes"))
             return
         if not reader.complete:
             return
@@ -165,7 +165,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         response = HttpResponse(reader.status, Headers(reader.headers), body, reader.warns)
         self.asked = None
         self.until = math.inf
-        pool = self._pool
+        pool = self.pool
         if self._sends or not reader.keeps_alive or self._lost:
             self.abort()
         elif pool is not None:
@@ -191,7 +191,7 @@ class HttpConnection(asyncio.BufferedProtocol):
                 if not answer.done():
                     answer.set_result(None)
         self._wake()
-        self._tell_lost(self, self._pool)
+        self._tell_lost(self, self.pool)
 
     def fail(self, error: Exception) -> None:
         if self.error is None:
@@ -216,10 +216,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         method: str,
         data: bytes,
         *,
-        pool: list[HttpConnection] | None,
         whole: bool,
         until: float,
-        limit: int,
     ) -> asyncio.Future[HttpResponse | None]:
         """Send a request, and return a future of its response.
 
@@ -227,7 +225,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         is set, or if the response must be read as a stream: without ``whole``, if it is compressed, or for a 401.
         """
         self.reader.begin(method)
-        self._pool, self._whole, self.until, self._limit, self._size = pool, whole, until, limit, 0
+        self._whole, self.until, self._size = whole, until, 0
         answer: asyncio.Future[HttpResponse | None] = asyncio.Future(loop=self._loop)
         self.asked = answer
         tls = self._tls
@@ -289,8 +287,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         """End a stream, and keep the connection if the response was read completely."""
         reader, self.consume = self.reader, None
         usable = reader.complete and reader.keeps_alive and not reader.pieces and not self._sends
-        if usable and self._pool is not None and self.error is None and not self._lost:
-            self._keep(self, self._pool)
+        if usable and self.pool is not None and self.error is None and not self._lost:
+            self._keep(self, self.pool)
         else:
             self.abort()
 
@@ -315,7 +313,9 @@ class HttpConnection(asyncio.BufferedProtocol):
     async def encrypt(self, context: ssl.SSLContext, server_name: str) -> None:
         """Start TLS on the connection, or raise OSError if the handshake fails."""
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+        # Encoding a str would import the IDNA codec, which takes a millisecond.
+        name = server_name.encode() if server_name.isascii() else server_name
+        self._tls = tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
         self._shakes_hands = True
         try:
             while True:

@@ -211,6 +211,7 @@ class HttpTransport:
             ConfigError: If the credentials are not readable.
         """
         credentials, method, path, body = self._credentials, request.method, request.path, request.body
+        query, headers, check = request.query, request.headers, request.before_send
         credential = self._credential if credentials is None else await credentials.credential()
         now = self._clock()
         until = math.inf if request.timeout is None else now + request.timeout
@@ -222,26 +223,22 @@ class HttpTransport:
                 raise TransportError("the client is closed", method=method, path=path, sent=False)
             if credential is not self._heads_show:
                 self._heads, self._heads_show = {}, credential
-            query, headers = request.query, request.headers
             key = method, encoding, *headers, None, *headers.values(), *query, *query.values()
             before, after = self._heads.get(key) or self._around(key, request, encoding, credential)
             quoted = path.encode("utf-8", "surrogatepass")
             if quoted.translate(None, IN_PATH):
                 target(path, {})  # raises
-            large = False
+            large = body is not None and len(body) > SLICE
             if body is None:
-                data = b"".join((before, quoted, after, _NO_BODY if method in _WITH_BODY else b"\r\n"))
+                data = b"%b%b%b%b" % (before, quoted, after, _NO_BODY if method in _WITH_BODY else b"\r\n")
             else:
-                large = len(body) > SLICE
-                length = b"Content-Length: %d\r\n\r\n" % len(body)
-                data = b"".join((before, quoted, after, length, b"" if large else body))
+                data = b"%b%b%bContent-Length: %d\r\n\r\n" % (before, quoted, after, len(body))
+                if not large:
+                    data += body
             tls = self._tls
-            if tls is None:
-                context = None
-            elif now >= tls.files.due_at or credential.certificate is not tls.shown:
+            context = None if tls is None else tls.current
+            if tls is not None and (now >= tls.files.due_at or credential.certificate is not tls.shown):
                 context = tls.context(credential.certificate, now=now)
-            else:
-                context = tls.current
             connection = None
             while kept:
                 connection = kept.pop()
@@ -258,21 +255,21 @@ class HttpTransport:
                 connection = None
             reused = connection is not None
             if connection is None:
-                if request.before_send is not None:
-                    request.before_send()  # a rejected request must not open a connection
+                if check is not None:
+                    check()  # a rejected request must not open a connection
                 made = await self._connected(request, pool, context, until)
                 if isinstance(made, ConnectingError):
                     self._failed(made, request, sent=False, reused=False)
                     now = self._clock()
                     continue
                 connection = made
-            if request.before_send is not None:
+            if check is not None:
                 try:
-                    request.before_send()
+                    check()
                 except BaseException:
                     self._keep(connection, kept)
                     raise
-            answer = connection.ask(method, data, pool=kept, whole=streams is None, until=until, limit=self._limit)
+            answer = connection.ask(method, data, whole=streams is None, until=until)
             if now + _IDLE_CONNECTION < self._look_at or until < self._look_at:
                 self._look_by(min(now + _IDLE_CONNECTION, until))
             try:
@@ -283,6 +280,8 @@ class HttpTransport:
                 connection.give_up(answer)
                 raise
             stands = response is None
+            if response is not None and (response.status != 401 or credentials is None):
+                return response
             if response is None:
                 if connection.error is not None:
                     answered = connection.reader.status > 0
@@ -307,11 +306,11 @@ class HttpTransport:
                     _log.info("renewed credentials after the server rejected them", extra={"server": self._address})
                     credential = renewed
                     continue
-            if streams is not None:
-                streams.append(connection)
-            elif stands:
+            if stands and streams is None:
                 connection.until = until
                 return await self._unpacked(connection, request, response)
+            if streams is not None:
+                streams.append(connection)
             return response
 
     async def _unpacked(self, connection: HttpConnection, request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -469,6 +468,7 @@ class HttpTransport:
                 raise ConnectingError(of_connecting(error), error) from None
             raise
         self._connections.add(connection)
+        connection.pool, connection.limit = self._kept[pool], self._limit
         if self._closed:
             connection.abort()
         return connection
@@ -492,7 +492,7 @@ class HttpTransport:
     async def _tunnel(self, connection: HttpConnection, through: SplitResult) -> None:
         lines = header_lines([("Host", self._authority), *_proxy_authorization(through)])
         head = b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (self._authority.encode("ascii"), lines)
-        answer = await connection.ask("CONNECT", head, pool=None, whole=True, until=math.inf, limit=0)
+        answer = await connection.ask("CONNECT", head, whole=True, until=math.inf)
         if answer is None:
             error = connection.error
             reason = str(error) or "the proxy closed the connection"

@@ -49,7 +49,7 @@ def _text(part: str | bytes) -> str:
 
 
 @final
-class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
+class HttpRequest(msgspec.Struct, frozen=True):
     """HTTP request.
 
     Attributes:

@@ -7,10 +7,12 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final, Protocol, TypeVar, final
+from typing import Any, Final, Protocol, TypeVar, final
+
+from msgspec.structs import replace
 
 from deltaloop._internal.loop_clock import loop_clock
 from deltaloop._internal.pacing import TokenBucket
@@ -21,7 +23,7 @@ from deltaloop.client.core.retry import RetryDecision
 from deltaloop.client.core.warning_headers import WarningMemory, all_warnings
 from deltaloop.client.errors import RequestTimeoutError, TransportError
 from deltaloop.client.metrics import NO_METRICS
-from deltaloop.client.options import ClientOptions, ServerWarning, WarningHandler, WriteCheck
+from deltaloop.client.options import ClientOptions, ServerWarning, WarningHandler
 from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, Pool, StreamResponse, Transport
 
 _log = logging.getLogger("deltaloop.client")
@@ -33,7 +35,6 @@ _NO_ANSWER: Final = "<error>"
 _LONG_WAIT: Final = 1.0
 _THROTTLED_KEPT: Final = 100
 _THROTTLED_FOR: Final = 60.0
-_READS: Final = frozenset({"GET", "HEAD"})
 _DEFAULTS: Final = ClientOptions()
 
 
@@ -56,7 +57,7 @@ class RequestSender:
         self._errors = ErrorSummaries()
         self._transport = transport
         self._checks_early = not getattr(transport, "checks_writes", False)
-        self._default_timeout = default_timeout
+        self.default_timeout: float = default_timeout
         self._host = host
         self._metrics = options.metrics
         self._measures = options.metrics is not NO_METRICS
@@ -66,7 +67,7 @@ class RequestSender:
         self._throttled_at: deque[float] = deque(maxlen=_THROTTLED_KEPT)
         self._clock: Callable[[], float] = self._first_time
 
-    async def send(
+    def send(
         self,
         method: str,
         path: str,
@@ -78,44 +79,44 @@ class RequestSender:
         timeout: float | None = None,
         pool: Pool = Pool.REQUESTS,
         on_warning: WarningHandler | None = None,
-        write_check: WriteCheck | None = None,
-    ) -> HttpResponse:
-        """Send a request, retry it if ``RetryDecision`` permits it, and return the successful response."""
-        if self._on_request is not None:
-            self._announce(method, path, query or {}, "" if body is None else content_type)
+    ) -> Coroutine[Any, Any, HttpResponse]:
+        """Return ``exchange`` of a request with these parts."""
         headers = {"Accept": accept} if body is None else {"Accept": accept, "Content-Type": content_type}
-        check = None if write_check is None or method in _READS else partial(write_check, f"{method} {path}")
+        limit = self.default_timeout if timeout is None else timeout
+        return self.exchange(HttpRequest(method, path, query or {}, headers, body, limit, pool), limit, on_warning)
+
+    async def exchange(
+        self, request: HttpRequest, limit: float, on_warning: WarningHandler | None = None
+    ) -> HttpResponse:
+        """Send a request, retry it if ``RetryDecision`` permits it, and return the successful response.
+
+        ``limit`` is the timeout of the request in seconds, and applies to all attempts together.
+        """
+        if self._on_request is not None:
+            self._announce(request.method, request.path, request.query, request.headers.get("Content-Type", ""))
         started_at = self._clock()
-        deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
+        deadline_at = started_at + limit
         retry: RetryDecision | None = None
         while True:
             if self._bucket is not None:
-                started_at = await self._turn(method, path, self._bucket, deadline_at=deadline_at, pool=pool)
-            request = HttpRequest(
-                method=method,
-                path=path,
-                query=query or {},
-                headers=headers,
-                body=body,
-                timeout=deadline_at - started_at if deadline_at > started_at else 0.0,
-                pool=pool,
-                before_send=check,
-            )
+                started_at = await self._turn(request, self._bucket, deadline_at=deadline_at, pool=request.pool)
+            if self._bucket is not None or retry is not None:
+                request = replace(request, timeout=max(0.0, deadline_at - started_at))
             try:
-                if check is not None and self._checks_early:
-                    check()
+                if self._checks_early and request.before_send is not None:
+                    request.before_send()
                 answer = await self._transport.request(request)
                 if answer.may_warn:
                     self._saw_headers(request, answer.headers, on_warning)
                 if not 200 <= answer.status < 300:
                     raise _error(request, answer.status, answer.headers, answer.body)
             except (ApiError, TransportError) as error:
-                retry = retry or RetryDecision(method, deadline_at=deadline_at)
-                await self._pause(retry, error, method, path, self._clock() - started_at)
+                retry = retry or RetryDecision(request.method, deadline_at=deadline_at)
+                await self._pause(retry, error, request, self._clock() - started_at)
                 started_at = self._clock()
             else:
                 if self._measures or _log.isEnabledFor(logging.DEBUG):
-                    self._count(method, path, str(answer.status), self._clock() - started_at)
+                    self._count(request, str(answer.status), self._clock() - started_at)
                 return answer
 
     async def receive(
@@ -132,29 +133,23 @@ class RequestSender:
         """Send a GET request like ``send``, and pass the response body to a new sink for each attempt."""
         self._announce("GET", path, query, "")
         started_at = self._clock()
-        deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
+        deadline_at = started_at + (self.default_timeout if timeout is None else timeout)
         retry: RetryDecision | None = None
         while True:
+            left = max(0.0, deadline_at - started_at)
+            request = HttpRequest("GET", path, query, {"Accept": accept}, None, left, pool, bounded=True)
             if self._bucket is not None:
-                started_at = await self._turn("GET", path, self._bucket, deadline_at=deadline_at, pool=pool)
-            request = HttpRequest(
-                method="GET",
-                path=path,
-                query=query,
-                headers={"Accept": accept},
-                timeout=max(0.0, deadline_at - started_at),
-                pool=pool,
-                bounded=True,
-            )
+                started_at = await self._turn(request, self._bucket, deadline_at=deadline_at, pool=pool)
+                request = replace(request, timeout=max(0.0, deadline_at - started_at))
             try:
                 taken = await self._received(request, sink, on_warning, deadline_at)
             except (ApiError, TransportError) as error:
                 retry = retry or RetryDecision("GET", deadline_at=deadline_at)
-                await self._pause(retry, error, "GET", path, self._clock() - started_at)
+                await self._pause(retry, error, request, self._clock() - started_at)
                 started_at = self._clock()
             else:
                 if self._measures or _log.isEnabledFor(logging.DEBUG):
-                    self._count("GET", path, "200", self._clock() - started_at)
+                    self._count(request, "200", self._clock() - started_at)
                 return taken
 
     async def _received(
@@ -191,15 +186,15 @@ class RequestSender:
         """Open a GET stream without retries, and close its connection when the context exits."""
         self._announce("GET", path, query, "")
         started_at = self._clock()
-        limit = self._default_timeout if timeout is None else timeout
-        request = HttpRequest(method="GET", path=path, query=query, headers={"Accept": accept}, timeout=limit)
+        limit = self.default_timeout if timeout is None else timeout
+        request = HttpRequest("GET", path, query, {"Accept": accept}, timeout=limit)
         if self._bucket is not None:
-            await self._turn(request.method, path, self._bucket, deadline_at=started_at + limit, pool=None)
+            await self._turn(request, self._bucket, deadline_at=started_at + limit, pool=None)
         opened = False
         try:
             async with self._transport.stream(request) as answer:
                 opened = True
-                self._count(request.method, path, str(answer.status), self._clock() - started_at)
+                self._count(request, str(answer.status), self._clock() - started_at)
                 self._saw_headers(request, answer.headers, on_warning)
                 if not is_success(answer.status):
                     body = await _beginning(answer, until=started_at + limit)
@@ -207,7 +202,7 @@ class RequestSender:
                 yield answer
         except TransportError as error:
             if not opened:
-                self._count_failure(request.method, path, error, self._clock() - started_at)
+                self._count_failure(request, error, self._clock() - started_at)
             raise
         finally:
             _log.debug("stream closed", extra={"method": "GET", "path": path, "duration": self._clock() - started_at})
@@ -225,10 +220,11 @@ class RequestSender:
         return self._clock()
 
     async def _pause(
-        self, retry: RetryDecision, error: ApiError | TransportError, method: str, path: str, duration: float
+        self, retry: RetryDecision, error: ApiError | TransportError, request: HttpRequest, duration: float
     ) -> None:
         """Wait before the next attempt, or raise the error."""
-        code = self._count_failure(method, path, error, duration)
+        method, path = request.method, request.path
+        code = self._count_failure(request, error, duration)
         wait = retry.failed(error, now=self._clock())
         if wait is None:
             raise error
@@ -239,10 +235,9 @@ class RequestSender:
         )
         await asyncio.sleep(wait)
 
-    async def _turn(
-        self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None
-    ) -> float:
+    async def _turn(self, request: HttpRequest, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None) -> float:
         """Wait for the client's rate limit, and return the event loop time."""
+        method, path = request.method, request.path
         now = self._clock()
         if pool is Pool.LEADER_ELECTION:
             return now
@@ -271,18 +266,20 @@ class RequestSender:
         self._measure(partial(self._metrics.rate_limiter_duration, wait, verb=method, host=self._host))
         return self._clock()
 
-    def _count(self, method: str, path: str, code: str, duration: float) -> None:
+    def _count(self, request: HttpRequest, code: str, duration: float) -> None:
+        method, path = request.method, request.path
         if _log.isEnabledFor(logging.DEBUG):
             status = int(code) if code.isdigit() else code
             _log.debug("request", extra={"method": method, "path": path, "status": status, "duration": duration})
         self._measure_request(method, code, duration)
 
-    def _count_failure(self, method: str, path: str, error: ApiError | TransportError, duration: float) -> str:
+    def _count_failure(self, request: HttpRequest, error: ApiError | TransportError, duration: float) -> str:
+        method, path = request.method, request.path
         if isinstance(error, ApiError):
             code = str(error.status.code)
             if code == "429" and not path.endswith("/eviction"):  # disruption budgets use 429
                 self._throttled_at.append(self._clock())
-            self._count(method, path, code, duration)
+            self._count(request, code, duration)
             return code
         _log.debug(
             "request failed",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
 
 import msgspec
@@ -29,8 +31,8 @@ from deltaloop.client.core.answers import is_status, is_unserved_path
 from deltaloop.client.discovery import BoundKind, Discovery
 from deltaloop.client.errors import TransportError
 from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
-from deltaloop.client.transport.protocol import Pool
-from deltaloop.client.transport.sender import RequestSender
+from deltaloop.client.transport.protocol import HttpRequest, Pool
+from deltaloop.client.transport.sender import JSON, RequestSender
 from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
 
 if TYPE_CHECKING:
@@ -80,6 +82,15 @@ class WriteGuard(Protocol):
         ...
 
 
+class Unsure(Enum):
+    """Marker for results that only a request to the server can determine."""
+
+    UNSURE = "the server may have to be asked"
+
+
+UNSURE: Final = Unsure.UNSURE
+
+
 class Way(Protocol):
     @property
     def home(self) -> str:
@@ -95,6 +106,10 @@ class Way(Protocol):
     @property
     def server(self) -> Server:
         """Server for requests that this backend does not handle."""
+        ...
+
+    def cached(self, known: BoundKind, name: str, namespace: str | None) -> Resource | Unsure | None:
+        """Return one object or None without waiting, or ``UNSURE`` if ``read`` must find it."""
         ...
 
     @property
@@ -143,6 +158,9 @@ class Server:
     @property
     def server(self) -> Self:
         return self
+
+    def cached(self, known: BoundKind, name: str, namespace: str | None) -> Unsure:  # noqa: ARG002 - see Way
+        return UNSURE
 
     async def read(
         self, known: BoundKind, name: str, *, must_exist: bool = True, timeout: float | None = None, **asked: Any
@@ -227,34 +245,28 @@ class Server:
         guard: WriteGuard | None = None,
     ) -> Any:
         moved = False
-        check, guard = both_checks(self.write_check, check), guard or self.write_guard
+        if self.write_check is not None:
+            check = both_checks(self.write_check, check)
+        guard, sender = guard or self.write_guard, self.sender
+        limit = sender.default_timeout if request.timeout is None else request.timeout
         while True:
-            known, verb, body = request.kind, request.verb, request.body
-            of_collection = verb == "delete_collection" or (verb == "create" and not request.subresource)
-            path = known.type.path(
-                namespace=request.namespace,
-                name=None if of_collection else request.name,
-                subresource=request.subresource,
+            kind, verb, body, part = request.kind.type, request.verb, request.body, request.subresource
+            of_collection = verb == "delete_collection" or (verb == "create" and not part)
+            path = kind.path(
+                namespace=request.namespace, name=None if of_collection else request.name, subresource=part
             )
             method, rbac_verb = _METHODS[verb]
             if self.access_check is not None:
-                self.access_check(rbac_verb, known.type, request.namespace, request.subresource or "")
+                self.access_check(rbac_verb, kind, request.namespace, part or "")
             if body is None and isinstance(request.options, DeleteOptions):
                 body = write_json(request.options.to_dict(), "the delete options")
             if guard is not None:
                 guard.began(f"{method} {path}")
+            headers = {"Accept": JSON} if body is None else {"Accept": JSON, "Content-Type": request.content_type}
+            before = None if check is None else partial(check, f"{method} {path}")
+            sent = HttpRequest(method, path, request.query, headers, body, limit, self.pool, before_send=before)
             try:
-                answer = await self.sender.send(
-                    method,
-                    path,
-                    query=request.query,
-                    body=body,
-                    content_type=request.content_type,
-                    timeout=request.timeout,
-                    pool=self.pool,
-                    on_warning=self.on_warning,
-                    write_check=check,
-                )
+                answer = await sender.exchange(sent, limit, self.on_warning)
             except NotFoundError as error:
                 if guard is not None:
                     guard.ended(unknown=False)

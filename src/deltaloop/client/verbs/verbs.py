@@ -25,16 +25,26 @@ from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.core.object_encoding import OutgoingObject, encode_object
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
+from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import LogOptions, PatchType, WriteOptions
 from deltaloop.client.verbs.resource_list import ResourceList
-from deltaloop.client.verbs.server import EVERYTHING, SCALE, Way, WriteRequest, WriteVerb, not_found, place_of, selected
+from deltaloop.client.verbs.server import (
+    EVERYTHING,
+    SCALE,
+    UNSURE,
+    Way,
+    WriteRequest,
+    WriteVerb,
+    not_found,
+    place_of,
+    selected,
+)
 from deltaloop.client.verbs.watch import WatchStream, open_watch
 
 if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
     from deltaloop.client.core.resource_index import ResourceIndex
     from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
-    from deltaloop.client.discovery import BoundKind
     from deltaloop.client.verbs.logs import LogStream
     from deltaloop.client.verbs.request_keywords import (
         ApplyKeywords,
@@ -73,10 +83,9 @@ class OperationResult(Enum):
 class Verbs:
     """Verbs of the API; ``timeout`` is in seconds for a call with its retries, and None means the client's."""
 
-    def __init__(self, way: Way, kinds: dict[int, BoundKind]) -> None:
-        """Create the verbs of a backend. ``kinds`` maps the ``id`` of each known kind or name to its resource."""
-        self._way = way
-        self._kinds = kinds
+    _way: Way
+    _kinds: dict[int, BoundKind]
+    """The resource of each known kind or name, by its ``id``."""
 
     @property
     def namespace(self) -> str:
@@ -122,7 +131,9 @@ class Verbs:
             NotFoundError: If the object does not exist.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
-        found = await self._way.read(known, name, namespace=namespace, subresource=subresource, timeout=timeout)
+        found = None if subresource else self._way.cached(known, name, namespace)
+        if found is None or found is UNSURE:
+            found = await self._way.read(known, name, namespace=namespace, subresource=subresource, timeout=timeout)
         return found if known.decode is None or found is None else known.decode(found)
 
     @overload
@@ -140,9 +151,11 @@ class Verbs:
     ) -> Any:
         """Read one object like ``get``, but return None if it does not exist."""
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
-        found = await self._way.read(
-            known, name, must_exist=False, namespace=namespace, subresource=subresource, timeout=timeout
-        )
+        found = UNSURE if subresource else self._way.cached(known, name, namespace)
+        if found is UNSURE:
+            found = await self._way.read(
+                known, name, must_exist=False, namespace=namespace, subresource=subresource, timeout=timeout
+            )
         return found if known.decode is None or found is None else known.decode(found)
 
     @overload
@@ -576,7 +589,9 @@ class Verbs:
         Source: controller-runtime pkg/controller/controllerutil ``CreateOrUpdate``.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
-        present = await self._way.read(known, name, must_exist=False, namespace=namespace, timeout=timeout)
+        present = self._way.cached(known, name, namespace)
+        if present is UNSURE:
+            present = await self._way.read(known, name, must_exist=False, namespace=namespace, timeout=timeout)
         if present is None:
             place = place_of(self._way, known, namespace) or ""
             fields: dict[str, Any] = _blank(known.type, name, place)

@@ -96,7 +96,8 @@ class History:
         self._recent.append(reconciled)
         for write in reconciled.writes:
             if write.before is not None and write.after is not None:
-                size = 2 * (_OVERHEAD + len(write.after.raw))
+                stored = write.after.stored
+                size = 2 * (_OVERHEAD + len(stored if type(stored) is bytes else write.after.raw))
                 self._changes.append((write, size))
                 self._bytes += size
         while self._bytes > MOST_BYTES:

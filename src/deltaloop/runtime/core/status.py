@@ -205,8 +205,9 @@ class StatusChange:
         patch: Fields = {}
         due = False
         for name, value in wanted.items():
-            if name in present and type(value) in _SCALARS and type(value) is type(present[name]):
-                if value != present[name]:
+            there = present[name] if name in present else None  # noqa: SIM401 - without a call
+            if value.__class__ is there.__class__ and value.__class__ in _SCALARS:
+                if value != there:
                     patch[name], due = value, True
                 continue
             found = kept.difference_of_field(value, present, (name,))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.managed_fields import strip_managed_fields
@@ -13,6 +12,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.store import NAMESPACE_INDEX
 from deltaloop.client.discovery import BoundKind
+from deltaloop.client.verbs.server import UNSURE, Unsure
 from deltaloop.runtime.core.overlay import Overlay, StoredWrite, WriteKind
 
 if TYPE_CHECKING:
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from deltaloop.sharding.share import Share
 
 _MOST_BOUND: Final = 1000
-
-
-class Unsure(Enum):
-    """Marker for results that a view cannot determine."""
-
-    UNSURE = "the server may have to be asked"
-
-
-UNSURE: Final = Unsure.UNSURE
 
 
 @final

@@ -106,7 +106,8 @@ class Children:
         self._request = request
         self._declared = declared
         self._client = client
-        self.not_awaited: NotAwaited = client.not_awaited
+        self._not_awaited: NotAwaited = client._not_awaited  # noqa: SLF001 - of the same family
+        self._way = client._cached  # noqa: SLF001 - of the same family
         self._controller = controller
         self._logger = logger
         self._options = WriteOptions(field_manager=f"{controller}/children")
@@ -222,7 +223,7 @@ class Children:
     async def _owner(self, *, may_go: bool = False, uid: str = "", live: bool = False) -> Resource:
         """Return the reconciled object from the caches or, if ``live``, from the server."""
         name, namespace, own = self._request.name, self._request.namespace, self._declared.own
-        way = self._client.way
+        way = self._way
         known = way.kinds.get(id(own)) or await way.bind(own)
         found = await (way.server if live else way).read(known, name, must_exist=False, namespace=namespace)
         if found is None or (found.deletion_timestamp is not None and not may_go) or uid not in ("", found.uid):
@@ -232,7 +233,7 @@ class Children:
 
     async def _there(self, children: Sequence[Child], owner: Resource, *, adopt: bool) -> dict[ObjectReference, _There]:
         """Return the present objects under the desired names, and reject those that belong to others."""
-        own, controller, way = self._declared.own, self._controller, self._client.way
+        own, controller, way = self._declared.own, self._controller, self._way
         found: dict[ObjectReference, _There] = {}
         for child in children:
             known = way.kinds.get(id(child.kind)) or await way.bind(child.kind)

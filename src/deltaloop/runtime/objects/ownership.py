@@ -96,7 +96,8 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
         namespace, present = typed.namespace, msgspec.to_builtins(typed.owner_references)
     else:
         fields = metadata
-        namespace, present = fields.get("namespace") or "", [*(fields.get("ownerReferences") or ())]
+        given: Any = fields.get("ownerReferences")
+        namespace, present = fields.get("namespace") or "", given or list[dict[str, Any]]()
     if owning.namespace and owning.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidArgumentError(
@@ -111,6 +112,9 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
             f"must have a uid, got none in {owning.key}. Use an object that was read from the server.", argument="owner"
         )
     reference = {"apiVersion": api_version, "kind": kind, "name": owning.name, "uid": owning.uid, **more}
+    if present == [reference]:
+        return
+    present = [*present]
     place: int | None = None
     for index, known in enumerate(present):
         if known == reference or _is_same(known, reference):

@@ -31,7 +31,7 @@ from deltaloop.runtime.core.own_writes import status_of
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
 from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
 from deltaloop.runtime.objects.cached_views import Views
-from deltaloop.runtime.reconcile.client import CachedWay, ReconcileClient
+from deltaloop.runtime.reconcile.client import CachedWay
 
 _logger: Final = logging.getLogger("deltaloop.runtime.status")
 _TRIES: Final = 5
@@ -79,21 +79,19 @@ class StatusWriter:
     another exception it writes only the ``on_error`` condition. Plain functions use ``with``.
     """
 
-    __slots__ = ("_change", "_client", "_given", "_kind", "_on_error", "_open", "_statuses", "_uid", "_wait")
+    __slots__ = ("_change", "_given", "_kind", "_on_error", "_open", "_statuses", "_uid", "_wait", "_way")
 
-    def __init__(
-        self, obj: object, *, client: ReconcileClient, statuses: Statuses, on_error: str | None, wait: Wait
-    ) -> None:
+    def __init__(self, obj: object, *, way: CachedWay, statuses: Statuses, on_error: str | None, wait: Wait) -> None:
         """Create the writer; see ``ctx.status``.
 
         Args:
             obj: Object that was read.
-            client: Client of the reconcile.
+            way: Reads and writes of the reconcile.
             statuses: Shared state of the controller.
             on_error: Type of the condition that reports exceptions; None for no condition.
             wait: Function that runs a coroutine on the event loop, for plain functions.
         """
-        self._client = client
+        self._way = way
         self._statuses = statuses
         kind: ResourceType[Any] | str
         if type(obj) is Resource and obj.resource_type is not None:
@@ -227,7 +225,7 @@ class StatusWriter:
         self._wait(self.__aexit__(kind, error, traceback))
 
     async def _write(self, change: StatusChange, *, observing: bool) -> None:
-        way = self._client.way
+        way = self._way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
         about = self._statuses.about
         kept, is_own = about[known] if known in about else await self._statuses.meet(known, way)

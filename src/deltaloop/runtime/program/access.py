@@ -15,7 +15,6 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError, ApiError
 from deltaloop.client import Client, ClientConfig, Impersonation
-from deltaloop.events import EventApi
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.access import (
     READ_VERBS,
@@ -28,7 +27,6 @@ from deltaloop.runtime.core.access import (
     rules_for,
     rules_of_access,
 )
-from deltaloop.runtime.program.token_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 from deltaloop.runtime.program.wiring import kinds_named, wires_of
 
 if TYPE_CHECKING:
@@ -86,7 +84,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
     namespace: str | None = None
     lease_namespace: str | None = None
-    event_api: EventApi = EventApi.CORE_V1
+    event_api: str = EVENT.api_version
     shards: bool = False
     token_review: bool = False
     certificates: tuple[Permission, ...] = ()
@@ -145,13 +143,15 @@ def program_access(*, lease_namespace: str | None, token_review: bool, shards: b
     elif lease_namespace is not None:
         needed.append(Permission(LEASE, verbs=("get", "create", "update"), namespace=lease_namespace))
     if token_review:
+        from deltaloop.runtime.program.token_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
+
         needed += [Permission(kind, verbs=("create",)) for kind in (TOKEN_REVIEW, SUBJECT_ACCESS_REVIEW)]
     return tuple(needed)
 
 
-def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Permission, ...]:
+def event_access(api: str, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Permission, ...]:
     """Return the permissions for recording Events; an empty namespace means all."""
-    kinds = (EVENT,) if api is EventApi.CORE_V1 else (EVENT, EVENTS_V1_EVENT)
+    kinds = (EVENT,) if api == EVENT.api_version else (EVENT, EVENTS_V1_EVENT)
     return tuple(
         Permission(kind, verbs=("create", "patch"), namespace=namespace) for kind in kinds for namespace in namespaces
     )

@@ -82,8 +82,7 @@ class MemberWork:
         if some:
             asyncio.get_running_loop().call_soon(self._queue_some, loop, objects, is_in)
 
-    def load(self) -> Mapping[int, float]:
-        """Return the load of each hash: its objects, and more if their reconciles take time."""
+    def objects(self) -> Mapping[int, float]:
         found: Counter[int] = Counter()
         for loop in self.loops:
             for obj in () if loop.own_cache is None else loop.own_cache.list():

@@ -44,8 +44,8 @@ def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Cal
     def call(self: Any, *arguments: Any, **keywords: Any) -> Call:
         made = function(self, *arguments, **keywords)
         caller = frame(1)
-        calls: NotAwaited = self.not_awaited
-        calls[made] = (name, caller.f_code, caller.f_lasti)
+        calls: NotAwaited = self._not_awaited
+        calls[made] = name, caller.f_code, caller.f_lasti
         calls.made += 1
         if not calls.made % _TIDIED_EVERY:
             for ended in [each for each in calls if each.cr_frame is None]:  # there can be thousands

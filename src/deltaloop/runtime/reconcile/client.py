@@ -14,7 +14,6 @@ The client reads from the server if
 from __future__ import annotations
 
 import builtins
-import copy
 from collections.abc import Mapping
 from typing import Any, Final, Self, TypeVar, final, overload
 
@@ -29,7 +28,10 @@ from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.verbs.server import (
     EVERYTHING,
+    UNSURE,
     Server,
+    Unsure,
+    Way,
     WriteGuard,
     WriteRequest,
     both_checks,
@@ -42,7 +44,7 @@ from deltaloop.client.verbs.verbs import Verbs
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.core.own_writes import OwnWrite
-from deltaloop.runtime.objects.cached_views import UNSURE, CacheView, Unsure, Views
+from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 
 T = TypeVar("T")
@@ -58,14 +60,14 @@ _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 
 @final
 class CachedWay(msgspec.Struct, eq=False):
-    """Read and write path of one reconcile's verbs."""
+    """Read and write path of one reconcile's verbs, with an empty ``home`` if requests must name a namespace."""
 
     _base: Server
     kinds: dict[int, BoundKind]
     write_query: Mapping[str, str]
-    _views: Views
+    views: Views
     _attribution: Attribution
-    _by: tuple[str, int, str]
+    by: tuple[str, int, str]
     home: str
     _write_check: WriteCheck | None
     _server: Server | None = None
@@ -89,6 +91,15 @@ class CachedWay(msgspec.Struct, eq=False):
 
     # -- reads
 
+    def cached(self, known: BoundKind, name: str, namespace: str | None) -> Resource | Unsure | None:
+        place = namespace or self.home
+        if place and known.namespaced and self.max_staleness is None:
+            views = self.views.bound[known]
+            view = views.whole or views.find(place, name)
+            if view is not None:
+                return view.read(f"{place}/{name}")
+        return UNSURE  # also for cluster-scoped objects
+
     async def read(
         self,
         known: BoundKind,
@@ -99,14 +110,11 @@ class CachedWay(msgspec.Struct, eq=False):
         subresource: str | None = None,
         timeout: float | None = None,
     ) -> Resource | None:
-        views, place = self._views.bound[known], namespace or self.home
-        found: Resource | Unsure | None = UNSURE
-        if known.namespaced and place and subresource is None and self.max_staleness is None:
-            view = views.whole or views.find(place, name)
-            found = UNSURE if view is None else view.read(f"{place}/{name}")
-        if found is UNSURE:  # also for cluster-scoped objects
+        found = UNSURE if subresource else self.cached(known, name, namespace)
+        if found is UNSURE:
             where = place_of(self, known, namespace)
-            view, key = None if subresource else views.find(where, name), join_key(where, name)
+            view = None if subresource else self.views.bound[known].find(where, name)
+            key = join_key(where, name)
             if view is not None and view.is_uncertain(key):
                 found = view.settle(key, await self._ask(known, name, where, timeout))
             elif view is not None and view.is_fresh(self.max_staleness):
@@ -132,7 +140,7 @@ class CachedWay(msgspec.Struct, eq=False):
         if namespace:
             refuse_namespace(known.type, namespace)
         by_label = options.label_selector
-        view = self._views.of(known.type).find(namespace)
+        view = self.views.of(known.type).find(namespace)
         # A cache returns lists of any length at once, like the server's watch cache.
         is_cached = options is EVERYTHING or options == ListOptions(label_selector=by_label, limit=options.limit)
         if view is None or not is_cached or not await self.settle(view, known, namespace, timeout):
@@ -169,7 +177,7 @@ class CachedWay(msgspec.Struct, eq=False):
     async def write(self, request: WriteRequest) -> Any:
         known, verb, name, namespace = request.kind, request.verb, request.name, request.namespace
         key = f"{namespace}/{name}" if namespace else name
-        views = self._views.bound[known]
+        views = self.views.bound[known]
         view = (views.whole or views.find(namespace, name)) if name else None
         before = None if view is None else view.newest(key)
         uid = "" if before is None else before.uid
@@ -200,7 +208,7 @@ class CachedWay(msgspec.Struct, eq=False):
 
     def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
         """Return the newest complete state of an object, or None if only the server knows it."""
-        views = self._views.bound[known]
+        views = self.views.bound[known]
         view = views.whole or views.find(namespace, key.rpartition("/")[2])
         if view is None or not view.is_whole:
             return None
@@ -211,7 +219,7 @@ class CachedWay(msgspec.Struct, eq=False):
         if request.options is None or not request.options.dry_run:
             key = join_key(request.namespace, request.name)
             name = request.name
-            view = self._views.of(request.kind.type).find(request.namespace, name) if name else None
+            view = self.views.of(request.kind.type).find(request.namespace, name) if name else None
             self._carried_out(request, key, None if view is None else view.newest(key), answer)
 
     def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
@@ -252,9 +260,9 @@ class CachedWay(msgspec.Struct, eq=False):
             before, base = None, (base or None) if part else ""
         elif not base:
             base = None if before is None else before.resource_version
-        self._attribution.wrote(uid, version, *self._by, base)
+        self._attribution.wrote(uid, version, *self.by, base)
         is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # the last finalizer was removed
-        views = self._views.bound[known]
+        views = self.views.bound[known]
         for view in views.written(place, stored.name or request.name) if views.tracked else views.views:
             if view.namespace is None or view.namespace == place:
                 if is_gone:
@@ -269,7 +277,7 @@ class CachedWay(msgspec.Struct, eq=False):
             return
         if version:
             base = request.version or before.resource_version
-            self._attribution.wrote(before.uid, version, *self._by, base)
+            self._attribution.wrote(before.uid, version, *self.by, base)
         kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
         for view in self._written(request, request.name):
             view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
@@ -287,7 +295,7 @@ class CachedWay(msgspec.Struct, eq=False):
             view.deleted(key, uid=gone.uid, version=gone.resource_version)
 
     def _deleted(self, uid: str) -> None:
-        self._attribution.deleted(uid, *self._by)
+        self._attribution.deleted(uid, *self.by)
 
     def _note(self, write: OwnWrite) -> None:
         if len(self.noted) < _MOST_NOTED:
@@ -296,13 +304,13 @@ class CachedWay(msgspec.Struct, eq=False):
             self.dropped[:] = [sum(self.dropped) + 1]
 
     def _written(self, request: WriteRequest, name: str) -> builtins.list[CacheView]:
-        views = self._views.bound[request.kind]
+        views = self.views.bound[request.kind]
         return views.written(request.namespace, name)
 
 
 @final
 @names_calls("ctx.client")
-class ReconcileClient(Verbs):
+class ReconcileClient(Verbs, msgspec.Struct, eq=False):
     """Client of one reconcile; a manager creates it.
 
     Methods that access one object use the namespace of the reconciled object by default. If that object is
@@ -313,63 +321,35 @@ class ReconcileClient(Verbs):
     from a cache are immediate.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        views: Views,
-        *,
-        attribution: Attribution,
-        controller: str,
-        number: int,
-        key: str = "",
-        namespace: str | None = None,
-        write_check: WriteCheck | None = None,
-        write_guard: WriteGuard | None = None,
-    ) -> None:
-        """Create the client of one reconcile.
+    _way: Way
+    _kinds: dict[int, BoundKind]
+    _cached: CachedWay
+    _not_awaited: NotAwaited
+    _client: Client
+    _live: Client | None = None
 
-        Args:
-            client: Client used for uncached reads and for writes.
-            views: Caches of the program.
-            attribution: Record of own writes.
-            controller: Name of the controller.
-            number: Number of the reconcile.
-            key: Reconciled key.
-            namespace: Default namespace. An empty value means that requests must specify one, None means that of
-                ``client``.
-            write_check: Function called before each write, after the checks of ``client``.
-            write_guard: Observer of all writes.
-        """
-        server = client._server  # noqa: SLF001 - of the same family
-        home = server.home if namespace is None else namespace
-        by, self._kinds = (controller, number, key), server.discovery.kinds
-        self.way: CachedWay = CachedWay(
-            server, self._kinds, server.write_query, views, attribution, by, home, write_check, None, write_guard
-        )
-        self._way = self.way
-        self._client = client
-        self._views = views
-        self._live: Client | None = None
-        self.not_awaited: NotAwaited = NotAwaited()
+    def __repr__(self) -> str:
+        controller, number, key = self._cached.by
+        return f"<ReconcileClient of {controller} {key}, reconcile {number}>"
 
     @property
     def live(self) -> Client:
         """A client that always reads from the server, with the namespace and write checks of this reconcile."""
         if self._live is None:
             self._live = self._client._on_server(  # noqa: SLF001 - same
-                self.way.server.replaced(on_written=self.way.wrote_live)
+                self._cached.server.replaced(on_written=self._cached.wrote_live)
             )
         return self._live
 
     @property
     def writes(self) -> tuple[OwnWrite, ...]:
         """The first hundred successful writes of this reconcile, without dry runs."""
-        return tuple(self.way.noted)
+        return tuple(self._cached.noted)
 
     @property
     def writes_dropped(self) -> int:
         """The number of writes after the first hundred."""
-        return sum(self.way.dropped)
+        return sum(self._cached.dropped)
 
     def with_max_staleness(self, seconds: float | None) -> Self:
         """Return the same client with a limit to the age of cached reads.
@@ -378,9 +358,11 @@ class ReconcileClient(Verbs):
             seconds: Time in seconds within which the server must have confirmed a cache. Otherwise the client reads
                 from the server. None accepts any age.
         """
-        other = copy.copy(self)
-        other._way = other.way = copy.copy(self.way)  # noqa: SLF001 - of the same class
-        other.way.max_staleness = seconds
+        from copy import copy
+
+        other = copy(self)
+        way = other._way = other._cached = copy(self._cached)  # noqa: SLF001 - of the same class
+        way.max_staleness = seconds
         return other
 
     @overload
@@ -402,12 +384,12 @@ class ReconcileClient(Verbs):
             UnknownIndexError: If the cache has no such index.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, None)
-        views = self._views.of(known.type)
+        views = self._cached.views.of(known.type)
         caches = [view for view in (views.find(namespace), *views.views) if view is not None]
         if not caches:
             raise InvalidArgumentError(f"{index!r} requires a cache of {known.text}. Watch the kind.", argument="index")
         cache = next((view for view in caches if view.has_index(index)), caches[0])
-        if await self.way.settle(cache, known, cache.namespace):
+        if await self._cached.settle(cache, known, cache.namespace):
             found = cache.by_index(index, value)
         else:
             everything = await self.live.list_all(known.untyped, namespace=cache.namespace)

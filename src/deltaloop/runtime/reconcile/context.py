@@ -57,7 +57,7 @@ class Surroundings(msgspec.Struct, kw_only=True):
 
 @final
 @names_calls("ctx")
-class Context:
+class Context(msgspec.Struct, eq=False):
     """Context of one reconcile.
 
     Do not use it after the reconcile has ended.
@@ -75,57 +75,23 @@ class Context:
         cleanup: Whether the object is being deleted and this is a call of ``@reconcile.cleanup``.
     """
 
-    __slots__ = (
-        "_cancelled",
-        "_check",
-        "_children",
-        "_key",
-        "_logger",
-        "_memo",
-        "_seen",
-        "_shared",
-        "attempts",
-        "cleanup",
-        "client",
-        "controller",
-        "not_awaited",
-        "number",
-        "request",
-        "triggers",
-        "triggers_dropped",
-    )
-
-    def __init__(
-        self,
-        request: Request,
-        shared: Surroundings,
-        *,
-        key: str,
-        number: int,
-        client: ReconcileClient,
-        triggers: tuple[Trigger, ...],
-        triggers_dropped: int,
-        attempts: int,
-        seen: Resource | None,
-        check: Callable[[str], None],
-    ) -> None:
-        self.request: Request = request
-        self.controller: str = shared.controller
-        self.number: int = number
-        self.client: ReconcileClient = client
-        self.triggers: tuple[Trigger, ...] = triggers
-        self.triggers_dropped: int = triggers_dropped
-        self.attempts: int = attempts
-        self.cleanup: bool = False
-        self.not_awaited: NotAwaited = client.not_awaited
-        self._shared = shared
-        self._key = key
-        self._seen = seen
-        self._check = check
-        self._cancelled: dict[None, threading.Event] = {}
-        self._logger: ReconcileLogger | None = None
-        self._children: Children | None = None
-        self._memo: dict[str, Any] | None = None
+    request: Request
+    controller: str
+    number: int
+    client: ReconcileClient
+    triggers: tuple[Trigger, ...]
+    triggers_dropped: int
+    attempts: int
+    _not_awaited: NotAwaited
+    _shared: Surroundings
+    _key: str
+    _seen: Resource | None
+    _check: Callable[[str], None]
+    cleanup: bool = False
+    _cancelled: dict[None, threading.Event] = {}
+    _logger: ReconcileLogger | None = None
+    _children: Any = None  # Children, which are imported on use
+    _memo: dict[str, Any] | None = None
 
     @property
     def cancelled(self) -> threading.Event:
@@ -154,7 +120,8 @@ class Context:
         Raises:
             InvalidChildrenError: If the controller declares no children.
         """
-        if self._children is None:
+        made: Children | None = self._children
+        if made is None:
             declared = self._shared.children
             if declared is None:
                 raise InvalidChildrenError(
@@ -163,14 +130,14 @@ class Context:
                 )
             from deltaloop.runtime.objects.children import Children
 
-            self._children = Children(
+            made = self._children = Children(
                 self.request,
                 declared,
                 client=self.client,
                 controller=self.controller,
                 logger=self.logger,
             )
-        return self._children
+        return made
 
     def status(self, obj: object, *, on_error: str | None = None) -> StatusWriter:
         """Open the status of an object, which is written once when the block ends, if anything has changed.
@@ -192,7 +159,8 @@ class Context:
         statuses = self._shared.statuses
         if statuses is None:
             raise RuntimeError("ctx.status requires a context made by a manager")
-        return StatusWriter(obj, client=self.client, statuses=statuses, on_error=on_error, wait=self.wait)
+        way = self.client._cached  # noqa: SLF001 - of the same family
+        return StatusWriter(obj, way=way, statuses=statuses, on_error=on_error, wait=self.wait)
 
     @overload
     async def track(self, kind: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...

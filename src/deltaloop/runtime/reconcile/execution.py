@@ -103,10 +103,11 @@ class Execution(Running, eq=False):
 
     async def _forgotten(self) -> tuple[str, ...]:
         """Close and return the calls that were not awaited."""
-        if not not_begun(self.context.not_awaited):
+        calls = self.context._not_awaited  # noqa: SLF001 - of the same family
+        if not not_begun(calls):
             return ()
         await asyncio.sleep(0)  # let new tasks start first
-        return forgotten(self.context.not_awaited)
+        return forgotten(calls)
 
 
 def _call(variables: contextvars.Context, function: Function, context: Context) -> Any:

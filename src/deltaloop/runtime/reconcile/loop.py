@@ -16,8 +16,6 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
 
-import msgspec
-
 from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
 from deltaloop._internal.tracebacks import ErrorSummaries, own_frames
@@ -27,6 +25,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
 from deltaloop.cache import Lister
 from deltaloop.client import AccessCheck, Client
+from deltaloop.client.discovery import BoundKind
+from deltaloop.client.verbs.server import Server
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
 from deltaloop.runtime.core.attribution import Attribution
@@ -50,8 +50,8 @@ from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
-from deltaloop.runtime.reconcile.calls import not_begun
-from deltaloop.runtime.reconcile.client import ReconcileClient
+from deltaloop.runtime.reconcile.calls import NotAwaited, not_begun
+from deltaloop.runtime.reconcile.client import CachedWay, ReconcileClient
 from deltaloop.runtime.reconcile.context import Context, Surroundings
 from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
@@ -74,15 +74,6 @@ _KEYS_OF_TASK: Final = 16
 _LONGEST_TASK: Final = 0.002
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
-
-
-@final
-class _Worker(msgspec.Struct, eq=False):
-    """Worker, which runs one reconcile in its task, and more if the queue is long."""
-
-    task: asyncio.Task[None] = None  # type: ignore[assignment]  # set when it is started
-    began_at: float | None = None  # end of the first reconcile
-    keys: int = 0
 
 
 @final
@@ -167,6 +158,7 @@ class ReconcileLoop:
         self._outside = contextvars.Context()
         self._client: Client | None = None
         self._guarded: Client | None = None
+        self._of_term: tuple[Server, dict[int, BoundKind], Mapping[str, str], Views, Attribution] | None = None
         self._slots: Slots[str] | None = None
         self._workers: dict[asyncio.Task[None], None] = {}
         self._end: asyncio.Future[None] | None = None
@@ -189,6 +181,8 @@ class ReconcileLoop:
         self._steps = self._call if self.finalizing is None else self.finalizing.run
         self._client = client
         self._guarded = client if self._access is None else client.with_access_check(self._access)
+        server = self._guarded._server  # noqa: SLF001 - of the same family
+        self._of_term = server, server.discovery.kinds, server.write_query, self._views, self._attribution
         self._fatal = None
         try:
             paused = self.paused_at is not None
@@ -306,17 +300,17 @@ class ReconcileLoop:
     # -- workers
 
     def _start(self) -> None:
-        worker, loop = _Worker(), self.shared.loop
+        loop = self.shared.loop
         assert loop is not None
-        task = worker.task = loop.create_task(
-            self._work(worker), name=self.controller.name, context=self._outside.copy()
-        )
+        task = loop.create_task(self._work(), name=self.controller.name, context=self._outside.copy())
         self._workers[task] = None
 
-    async def _work(self, worker: _Worker) -> None:
-        """Reconcile one key in this task, which isolates changes to the task from other reconciles."""
+    async def _work(self) -> None:  # noqa: C901 - one function, so that a reconcile costs few calls
+        """Reconcile keys in this task, which isolates changes to the task from other reconciles."""
         slots, share, hot, name = self._slots, self.share, self._observer.hot, self.controller.name
+        task, keys, began_at, goes_on = asyncio.current_task(), 0, 0.0, False
         assert slots is not None
+        assert task is not None
         try:
             while (taken := slots.take() if share is None else self._take_own(slots, share)) is not None:
                 ending: Ending = INTERRUPTED
@@ -328,7 +322,7 @@ class ReconcileLoop:
                         if delay is not None:
                             ending = Interrupted(delay)
                             return
-                    run = self._begin(taken, triggers, worker.task)
+                    run = self._begin(taken, triggers, task)
                     variables = contextvars.copy_context()
                     returned, ended = None, None
                     try:
@@ -339,7 +333,7 @@ class ReconcileLoop:
                                 returned = await self._function(run.context.request, run.context)
                         except Exception as error:  # noqa: BLE001 - the table of outcomes decides what becomes of it
                             ended = await run.raised(error)
-                        if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
+                        if returned is not None or (ended is None and not_begun(run.context._not_awaited)):  # noqa: SLF001 - of the same family
                             ended = await run.returned(self.controller.function, returned)
                     except asyncio.CancelledError:
                         ended = self._cancelled(run)
@@ -350,42 +344,30 @@ class ReconcileLoop:
                 except Exception as error:  # noqa: BLE001 - the queue logs it and tries the key again
                     ending = Failed(error)
                 finally:
-                    goes_on = self._end_run(slots, taken, ending, worker, variables)
+                    goes_on = slots.end(taken, ending)  # whether another key has this slot
                 if not goes_on:
                     return
+                keys, now = keys + 1, self._clock()
+                began_at = began_at or now
+                if (
+                    ending is not SUCCEEDED
+                    or keys >= _KEYS_OF_TASK
+                    or now - began_at >= _LONGEST_TASK
+                    or task.cancelling()
+                    or contextvars.copy_context() != variables
+                ):
+                    return
+                goes_on = False
         except asyncio.CancelledError:
             pass  # canceled before the reconcile began
         except BaseException as error:  # noqa: BLE001 - fatal for the program, raised again in ``run``
             self._give_up(error)
         finally:
-            del self._workers[worker.task]
+            del self._workers[task]
+            if goes_on:
+                self._start()
             if slots.closed and not self._workers:
                 _wake(self._end)
-
-    def _end_run(
-        self,
-        slots: Slots[str],
-        taken: Run[str],
-        ending: Ending,
-        worker: _Worker,
-        variables: contextvars.Context | None,
-    ) -> bool:
-        """End a run, and return whether its task must reconcile another key. Otherwise start a task for that key."""
-        if not slots.end(taken, ending):
-            return False
-        if worker.began_at is None:
-            worker.began_at = self._clock()
-        worker.keys += 1
-        if (
-            ending is SUCCEEDED
-            and worker.keys < _KEYS_OF_TASK
-            and self._clock() - worker.began_at < _LONGEST_TASK
-            and not worker.task.cancelling()
-            and contextvars.copy_context() == variables
-        ):
-            return True
-        self._start()
-        return False
 
     def _take_own(self, slots: Slots[str], share: Share) -> Run[str] | None:
         while (taken := slots.take()) is not None and not share.owns(taken.item):
@@ -426,34 +408,31 @@ class ReconcileLoop:
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
         try:
-            assert self._guarded is not None
+            client, of_term = self._guarded, self._of_term
+            assert client is not None
+            assert of_term is not None
             run.taken, run.task, run.pool = taken, task, self._pool
-            run.context = Context(
+            number, check, not_awaited = run.number, run.check, NotAwaited()
+            guard = None if self.share is None else self.share.guard(key)
+            way = CachedWay(*of_term, (controller, number, key), namespace, check, None, guard)
+            run.context = context = Context(
                 Request(namespace, name),
+                controller,
+                number,
+                ReconcileClient(way, of_term[1], way, not_awaited, client),
+                triggers,
+                taken.triggers.dropped,
+                taken.failures + 1,
+                not_awaited,
                 self.shared,
-                key=key,
-                number=run.number,
-                client=ReconcileClient(
-                    self._guarded,
-                    self._views,
-                    attribution=self._attribution,
-                    controller=controller,
-                    number=run.number,
-                    key=key,
-                    namespace=namespace,
-                    write_check=run.check,
-                    write_guard=None if self.share is None else self.share.guard(key),
-                ),
-                triggers=triggers,
-                triggers_dropped=taken.triggers.dropped,
-                attempts=taken.failures + 1,
-                seen=self.cached(key),
-                check=run.check,
+                key,
+                self.cached(key),
+                check,
             )
-            RECONCILE.set(run.context)
+            RECONCILE.set(context)
             tracing = self._observer.tracing
             if tracing.is_on or now >= tracing.look_at:
-                run.span = self._observer.begins(run.context, now=now)
+                run.span = self._observer.begins(context, now=now)
         except BaseException:
             self._free(run)  # otherwise the worker would be lost permanently
             raise
@@ -481,6 +460,8 @@ class ReconcileLoop:
             note_missing_right(decision.error, self.controller.name)
         news = self._news(run) if self._failing else run.context.triggers
         self._observer.ended(run, decision, now=self._clock(), news=news)
+        if self.share is not None and [each.source for each in run.context.triggers] != ["shard"]:
+            self.share.time.add(self.share.number_of(run.key), self._clock() - run.started_at)
         if self.shared.tracker is not None:
             exists = self.cached(run.key) is not None
             self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)

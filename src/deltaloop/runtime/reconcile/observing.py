@@ -108,7 +108,7 @@ class Observer:
                     "triggers_dropped": context.triggers_dropped,
                 },
             )
-        writes = context.client.way.noted
+        writes = context.client._cached.noted  # noqa: SLF001 - of the same family
         kept, dropped = tuple(writes), 0
         if len(kept) > _WRITES_KEPT:
             kept, dropped = kept[:_WRITES_KEPT], context.client.writes_dropped + len(kept) - _WRITES_KEPT

@@ -49,8 +49,17 @@ class KeyRanges:
         return place % 2 == 1 and end <= self._flat[place]
 
     def common(self, other: KeyRanges) -> KeyRanges:
-        pairs = [(max(a, c), min(b, d)) for a, b in self.bounds for c, d in other.bounds]
-        return KeyRanges((start, end) for start, end in pairs if start < end)
+        found: list[tuple[int, int]] = []
+        place, others = 0, other.bounds
+        for start, end in self.bounds:
+            while place < len(others) and others[place][0] < end:
+                low, high = others[place]
+                if start < high:
+                    found.append((max(start, low), min(end, high)))
+                if high > end:
+                    break  # it can overlap the next range as well
+                place += 1
+        return KeyRanges(found)
 
     def __eq__(self, other: object) -> bool:
         return self.bounds == other.bounds if isinstance(other, KeyRanges) else NotImplemented

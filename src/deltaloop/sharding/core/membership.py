@@ -90,6 +90,6 @@ class Membership:
         return min(self._joined_at + _TOGETHER, began_at + _LONGEST_TOGETHER)
 
     def next_at(self, now: float) -> float:
-        """Return the time at which a Lease is due for deletion or a missing member is dead, or infinity."""
+        """Return the next time at which a Lease is due for deletion or a missing member is dead, or infinity."""
         times = [since + lease.duration for lease, since in self._seen.values()]
-        return min([*times, *(at for at in self._missing.values() if at > now)], default=math.inf)
+        return min((at for at in (*times, *self._missing.values()) if at > now), default=math.inf)

@@ -27,8 +27,12 @@ _UNEVEN: Final = 1.1
 _EVEN: Final = 1.2  # largest range divided by the mean, without a finer cut
 _GAIN: Final = 0.1  # decrease of this quotient that justifies new cuts
 _MANY: Final = 768  # number of ranges that are joined again
+_LEAST: Final = 1e-3  # load without cuts
 _TOLERANCE: Final = 0.1
 """Difference of two members' loads, relative to the mean load of a member, that causes no move."""
+_NOISE: Final = 0.2  # further difference that causes no move and no cut, if all of the load is by reconcile time
+_MOST_BY_TIME: Final = 0.9  # memory follows the objects
+_BUSY: Final = 0.1  # seconds of reconciles in a second of one member at which half of this part is by time
 
 Load = Sequence[tuple[int, float]]
 """Pairs of a hash and its load in ascending order of the hash."""
@@ -39,19 +43,35 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         ranges: Ranges in which the caches of the member are complete.
-        points: Hashes and their load.
+        points: Hashes, their objects, and their seconds of reconciles in a second.
     """
 
     ranges: list[tuple[str, str]]
-    points: list[tuple[str, float]]
+    points: list[tuple[str, float, float]]
 
     @classmethod
-    def of(cls, held: KeyRanges, load: Mapping[int, float], most: int, starts: Sequence[int] = ()) -> Report:
-        """Report the objects in ``held`` with a limited number of points."""
-        points = summarized_load({number: weight for number, weight in load.items() if number in held}, most, starts)
+    def of(
+        cls,
+        held: KeyRanges,
+        objects: Mapping[int, float],
+        most: int,
+        starts: Sequence[int] = (),
+        *,
+        rates: Mapping[int, float] | None = None,
+    ) -> Report:
+        """Report the objects in ``held`` with a limited number of points, and the rates of the hashes up to each."""
+        points = summarized_load({number: each for number, each in objects.items() if number in held}, most, starts)
+        numbers = [number for number, _ in points]
+        times = [0.0] * len(points)
+        for number, rate in (rates or {}).items():
+            if number in held and numbers:
+                times[min(bisect_left(numbers, number), len(numbers) - 1)] += rate
         return cls(
             [(f"{start:x}", f"{end:x}") for start, end in held.bounds],
-            [(f"{number:x}", round(weight, 3)) for number, weight in points],
+            [
+                (f"{number:x}", round(each, 3), float(f"{time:.3g}"))
+                for (number, each), time in zip(points, times, strict=True)
+            ],
         )
 
     @property
@@ -59,23 +79,49 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
         return KeyRanges((int(start, 16), int(end, 16)) for start, end in self.ranges)
 
     @property
-    def load(self) -> list[tuple[int, float]]:
-        return sorted((int(number, 16), weight) for number, weight in self.points)
+    def load(self) -> list[tuple[int, float, float]]:
+        return sorted((int(number, 16), objects, rate) for number, objects, rate in self.points)
 
     def distance(self, other: Report) -> float:
         """Return the part of the load that differs, from 0 to 2."""
-        mine, others = dict(self.points), dict(other.points)
-        total = max(sum(mine.values()), sum(others.values())) or 1.0
-        return sum(abs(mine.get(each, 0.0) - others.get(each, 0.0)) for each in {*mine, *others}) / total
+        rate = max(sum(rate for *_, rate in report.points) for report in (self, other))
+        objects = _distance(*({number: each for number, each, _ in report.points} for report in (self, other)))
+        times = _distance(*({number: each for number, _, each in report.points} for report in (self, other)))
+        return max(objects, _part_by_time(rate, 1) * times)
 
 
-def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> tuple[list[tuple[int, float]], bool]:
-    """Return the load of all ranges, and whether the reports of members cover all ranges.
+def _distance(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    total = max(sum(one.values()), sum(other.values())) or 1.0
+    return sum(abs(one.get(each, 0.0) - other.get(each, 0.0)) for each in {*one, *other}) / total
+
+
+def _part_by_time(rate: float, members: int) -> float:
+    return _MOST_BY_TIME * rate / (rate + _BUSY * members)
+
+
+class CombinedLoad(msgspec.Struct, frozen=True):
+    """Load in the reports of all members.
+
+    Attributes:
+        points: Hashes and their load, which has the number of objects as its sum.
+        rates: Hashes and their seconds of reconciles in a second.
+        by_time: Part of the load that is distributed by reconcile time, from 0 to 0.9. The rest is by objects.
+        covered: True if the reports cover all ranges.
+    """
+
+    points: list[tuple[int, float]]
+    rates: list[tuple[int, float]]
+    by_time: float
+    covered: bool
+
+
+def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> CombinedLoad:
+    """Return the load of all ranges.
 
     The report of an earlier owner of a range applies until the owner has reported.
     """
     known = {uid: (report.held, report.load) for uid, report in reports.items()}
-    found: list[tuple[int, float]] = []
+    found: list[tuple[int, float, float]] = []
     covered = True
     for each in shard_map.ranges:
         order = sorted(known, key=lambda uid: (uid != each.owner, uid))
@@ -84,9 +130,14 @@ def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> tuple[l
             covered = False
             continue
         load = known[source][1]
-        first, after = (bisect_left(load, (bound, 0.0)) for bound in (each.start, each.end))
+        first, after = (bisect_left(load, (bound, 0.0, 0.0)) for bound in (each.start, each.end))
         found += load[first:after]
-    return found, covered
+    objects, rate = sum(each for _, each, _ in found), sum(each for *_, each in found)
+    members = len({each.owner for each in shard_map.ranges})
+    part = _part_by_time(rate, members) if rate and objects else 0.0
+    scale = part * objects / rate if rate else 0.0
+    points = [(number, (1 - part) * each + scale * time) for number, each, time in found]
+    return CombinedLoad(points, [(number, time) for number, _, time in found if time], part, covered)
 
 
 def summarized_load(load: Mapping[int, float], most: int, starts: Sequence[int] = ()) -> list[tuple[int, float]]:
@@ -114,20 +165,22 @@ def plan(
     load: Load,
     *,
     moves: bool = True,
+    by_time: float = 0.0,
 ) -> ShardMap | None:
     """Return the next map, or None without a change.
 
     ``members`` are alive, and ``dead`` are former owners. Each call is one step: dead owners, then cuts, then moves.
-    Without ``moves``, only ranges of dead and leaving members change.
+    Without ``moves``, only ranges of dead and leaving members change. Reconcile times vary, so ``by_time``, their part
+    of the load, raises the differences that cause moves and cuts.
     """
     staying = sorted(each.uid for each in members if not each.leaving)
     if not staying:
         return None
     new = _without_dead(shard_map, staying, dead, load)
     if new == shard_map and moves:
-        new = _cut(shard_map, len(staying), load)
+        new = _cut(shard_map, len(staying), load, _NOISE * by_time)
     if new == shard_map and (moves or any(each.leaving for each in members)):
-        new = _balanced(shard_map, staying, load)
+        new = _balanced(shard_map, staying, load, _NOISE * by_time)
     return None if new == shard_map else new
 
 
@@ -170,7 +223,7 @@ def _without_dead(shard_map: ShardMap, staying: Sequence[str], dead: Collection[
     return ShardMap(tuple(new))
 
 
-def _cut(shard_map: ShardMap, members: int, load: Load) -> ShardMap:
+def _cut(shard_map: ShardMap, members: int, load: Load, noise: float) -> ShardMap:
     """Cut the ranges of each owner at the quantiles of its load, if they are uneven or too many."""
     if not load or any(each.successor for each in shard_map.ranges):
         return shard_map
@@ -178,10 +231,15 @@ def _cut(shard_map: ShardMap, members: int, load: Load) -> ShardMap:
     total = sum(weight for _, weight in load)
     weights = _weights(shard_map.ranges, load)
     before = _unevenness(weights)
-    large = max(weights) * min(number, len(load)) > _UNEVEN * total
-    if not total or (not large and before <= _EVEN and len(weights) <= _MANY):
+    large = max(weights) * min(number, len(load)) > (_UNEVEN + noise) * total
+    if noise and large:
+        large = any(
+            weight * min(number, len(load)) > (_UNEVEN + noise) * total and _divisible(each, load)
+            for each, weight in zip(shard_map.ranges, weights, strict=True)
+        )
+    if total < _LEAST or (not large and before <= _EVEN + noise and len(weights) <= _MANY):
         return shard_map
-    best, least = shard_map, math.inf if large or len(weights) > _MANY else before - _GAIN
+    best, least = shard_map, math.inf if large or len(weights) > _MANY else (before - _GAIN) * (1 - noise)
     # Members can own many short runs of ranges, which only a finer cut makes as large as the others.
     while number <= _MOST_RANGES // 2:
         new = _cut_to(shard_map, weights, load, _UNEVEN * total / min(number, len(load)))
@@ -233,7 +291,12 @@ def _split(each: ShardRange, load: Load, parts: int) -> list[ShardRange]:
     return found
 
 
-def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load) -> ShardMap:
+def _divisible(each: ShardRange, load: Load) -> bool:
+    numbers = [number for number, _ in load]
+    return bisect_left(numbers, each.end) - bisect_left(numbers, each.start) > 1
+
+
+def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load, noise: float) -> ShardMap:
     """Move ranges from leaving members, and from members with much load to members with little."""
     weights = _weights(shard_map.ranges, load)
     ranges = list(shard_map.ranges)
@@ -244,6 +307,8 @@ def _balanced(shard_map: ShardMap, staying: Sequence[str], load: Load) -> ShardM
             ranges[place] = each.moving_to(target)
             burden[target] += weights[place]
     mean = sum(burden.values()) / len(staying)
+    if max(burden.values()) - min(burden.values()) <= (_TOLERANCE + noise) * mean:
+        return ShardMap(tuple(ranges))
     for _ in range(_MOST_MOVES):
         most = max(staying, key=lambda uid: (burden[uid], uid))
         least = min(staying, key=lambda uid: (burden[uid], uid))

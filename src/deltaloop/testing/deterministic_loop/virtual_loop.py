@@ -345,6 +345,8 @@ class VirtualLoop(ProcessLoop):
             while timers and timers[0]._when < until:
                 timer = heappop(timers)
                 timer._scheduled = False
+                # The clock shows the timer's time: a task that sleeps until a deadline would otherwise sleep again.
+                selector.now = max(selector.now, timer._when)
                 ready.append(timer)
             for _ in range(len(ready)):
                 handle = ready.popleft()

@@ -345,6 +345,17 @@ class QueueCore(Generic[K]):
         ages = [max(0.0, now - run.started_at) for run in self._processing.values()]
         return sum(ages, 0.0), max(ages, default=0.0)
 
+    def oldest_age(self, now: float) -> float:
+        """Return how long the first item of an observed queue has waited for a worker, in seconds."""
+        # Items become dirty in the order of their times. A postponed item waits for its own run.
+        waiting = (log for item, log in self._dirty.items() if item not in self._processing)
+        log = next(waiting, None)
+        return 0.0 if log is None else max(0.0, now - log.since)
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self._dirty or self._processing)
+
     def statistics(self, now: float) -> QueueStatistics:
         unfinished, longest = self.unfinished(now)
         return QueueStatistics(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any, Final, TypeAlias, final
 
 import msgspec
@@ -72,7 +71,7 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
         return log
 
     def copy(self) -> TriggerLog:
-        return copy(self)
+        return msgspec.structs.replace(self)
 
     def __len__(self) -> int:
         return len(self.kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, combinations
 from typing import Any, ClassVar
 
 import pytest
@@ -54,6 +55,32 @@ def test_has_changed_after_a_revision() -> None:
     store.create("y", "c", fields("c"))  # 5: the first one leaves the window
     assert store.has_changed("z", after=1), "nobody knows any more"
     assert not store.has_changed("z", after=2)
+
+
+@pytest.mark.parametrize("changed", [None, "ab/x", "b/new"])
+def test_pages_of_some_namespaces(changed: str | None) -> None:
+    store = RevisionStore()
+    keys = ["a-b/x", "a/x", "a/y", "ab/x", "b/x"]
+    for key in keys:
+        store.create("r", key, fields(key.partition("/")[2], 0, key.partition("/")[0]))
+    revision = store.revision
+    if changed in keys:
+        store.update("r", changed, fields("x", 1, "ab"))
+    elif changed is not None:
+        store.create("r", changed, fields("new", 1, "b"))
+    for some in chain.from_iterable(combinations(["a-b", "a", "ab", "b"], size) for size in range(5)):
+        found, start = list[str](), ""
+        for _ in keys:
+            page = store.list(
+                "r", limit=1, start=start, at=revision,
+                matches=lambda obj: obj.namespace in some,  # noqa: B023 - called in this turn
+                in_namespace=some.__contains__,
+            )  # fmt: skip
+            found += [obj.key for obj in page.items if obj["value"] == 0]
+            start = page.next_start
+            if not start:
+                break
+        assert found == [key for key in keys if key.partition("/")[0] in some]
 
 
 def test_objects_are_stored_sorted_and_without_kind() -> None:

@@ -46,6 +46,7 @@ class Timeline(Protocol):
         limit: int = 0,
         start: str = "",
         at: int | None = None,
+        in_namespace: Callable[[str], bool] | None = None,
     ) -> Page: ...
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]: ...
@@ -136,13 +137,16 @@ class ConvertedStore:
         limit: int = 0,
         start: str = "",
         at: int | None = None,
+        in_namespace: Callable[[str], bool] | None = None,
     ) -> Page:
         """Return one page, with selectors applied to the converted objects; raises QuestionError and CompactedError."""
         shown: Callable[[Resource], bool] | None = None
         if matches is not None:
             self._converted(self._store.list(resource, prefix=prefix, start=start, at=at).items)
             shown = self._matching(matches)
-        page = self._store.list(resource, prefix=prefix, matches=shown, limit=limit, start=start, at=at)
+        page = self._store.list(
+            resource, prefix=prefix, matches=shown, limit=limit, start=start, at=at, in_namespace=in_namespace
+        )
         return msgspec.structs.replace(page, items=self._converted(page.items))
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:

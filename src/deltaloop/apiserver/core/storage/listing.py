@@ -137,7 +137,10 @@ def run_list(
         raise status_errors.too_large_resource_version(plan.at, store.revision)
     matches = None if selection.everything else selection.matches
     try:
-        page = store.list(resource, prefix=prefix, matches=matches, limit=plan.limit, start=plan.start, at=plan.at)
+        page = store.list(
+            resource, prefix=prefix, matches=matches, limit=plan.limit, start=plan.start, at=plan.at,
+            in_namespace=selection.in_namespace,
+        )  # fmt: skip
     except CompactedError:
         if plan.continued:
             raise status_errors.expired_continue(encode_continue(PRESENT, plan.start)) from None

@@ -5,14 +5,15 @@ Terms about the same label or field are merged, so that hundreds of terms do not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, final
 
 from deltaloop.api.errors import InvalidSelectorError, MalformedObjectError
 from deltaloop.api.path import Path, field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import FieldSelector, LabelSelector, Requirement, label_integer
-from deltaloop.api.shard_selector import ShardSelector
+from deltaloop.api.shard_selector import ShardSelector, selects_namespace
 from deltaloop.apiserver.core.wire.shard_selectors import parse_shard_selector
 
 ALWAYS_SELECTABLE: Final = ("metadata.name", "metadata.namespace")
@@ -91,13 +92,16 @@ def _is_between(label: str, more: int, less: int) -> bool:
 
 @final
 class Selection:
-    __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels", "shard")
+    __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "in_namespace", "labels", "shard")
 
     def __init__(self, labels: LabelSelector, fields: FieldSelector, shard: ShardSelector | None = None) -> None:
         """Keep selectors whose fields were validated (``FieldSelector.check_supported``)."""
         self.labels: LabelSelector = labels
         self.fields: FieldSelector = fields
         self.shard: ShardSelector | None = shard
+        self.in_namespace: Callable[[str], bool] | None = None
+        if shard is not None and shard.field == "namespace":
+            self.in_namespace = partial(selects_namespace, shard)
         self._paths: dict[str, Path] = {
             name: field_path(_stored_path(name)) for name in fields.fields if name not in ALWAYS_SELECTABLE
         }
@@ -131,6 +135,11 @@ class Selection:
     @property
     def everything(self) -> bool:
         return self.labels.empty and self.fields.empty and self.shard is None
+
+    @property
+    def only_namespaces(self) -> bool:
+        """Return whether the only selector is a shard of namespaces."""
+        return self.labels.empty and self.fields.empty and self.in_namespace is not None
 
     def matches(self, obj: Resource) -> bool:
         if self.shard is not None and not self.shard.matches(obj):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
-from collections import deque
+from collections import ChainMap, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -381,6 +381,7 @@ class RevisionStore(Objects):
         limit: int = 0,
         start: str = "",
         at: int | None = None,
+        in_namespace: Callable[[str], bool] | None = None,
     ) -> Page:
         """Return one page of a resource's objects, or raise CompactedError if ``at`` is too old."""
         order, objects = self._state(resource, at)
@@ -391,8 +392,16 @@ class RevisionStore(Objects):
         if matches is None:
             position = max(first, min(last, first + limit if limit > 0 else last))
             items = [*map(objects.__getitem__, order[first:position])]
+        inside = ""
         while position < last and (limit <= 0 or len(items) < limit):
-            obj = objects[order[position]]
+            key = order[position]
+            if in_namespace is not None and not (inside and key.startswith(inside)):
+                namespace, inside, _ = key.partition("/")
+                inside = inside and f"{namespace}/"
+                if inside and not in_namespace(namespace):
+                    position = bisect_left(order, f"{inside}\U0010ffff", position, last)
+                    continue
+            obj = objects[key]
             if matches is None or matches(obj):
                 items.append(obj)
             position += 1
@@ -434,6 +443,13 @@ class RevisionStore(Objects):
     def has_changed(self, resource: str, *, after: int) -> bool:
         """Return whether a resource was written after a revision. True if the history is incomplete."""
         return after < self._compacted or self._written_at.get(resource, 0) > after
+
+    def have_keys_changed(self, resource: str, *, after: int) -> bool:
+        """Return whether objects were created or deleted after a revision, so that its list is a copy."""
+        return any(
+            change.resource == resource and (change.old is None or change.new is None)
+            for change in self._newer_than(after)
+        )
 
     def revisions_of(self, resources: Container[str]) -> tuple[int, ...]:
         """Return the known revisions of writes to some resources, oldest first."""
@@ -520,20 +536,17 @@ class RevisionStore(Objects):
         if self._journal is not None:
             self._journal.dropped(dropped)
 
-    def _state(self, resource: str, at: int | None) -> tuple[Sequence[str], dict[str, Resource]]:
+    def _state(self, resource: str, at: int | None) -> tuple[Sequence[str], Mapping[str, Resource]]:
         table = self._tables.get(resource) or _NO_TABLE
         if at is None or at >= self._revision:
             return table.order, table.objects
         if at < self._compacted:
             raise CompactedError(at, self._compacted)
-        objects = dict(table.objects)
-        for change in self._newer_than(at):
-            if change.resource != resource:
-                continue
-            if change.old is None:
-                objects.pop(change.key, None)
-            else:
-                objects[change.key] = change.old
+        old = {change.key: change.old for change in self._newer_than(at) if change.resource == resource}
+        kept = {key: obj for key, obj in old.items() if obj is not None}
+        if len(kept) == len(old) and kept.keys() <= table.objects.keys():
+            return table.order, ChainMap(kept, table.objects) if kept else table.objects  # a copy takes long
+        objects = {key: obj for key, obj in table.objects.items() if key not in old} | kept
         return sorted(objects), objects
 
     def _newer_than(self, revision: int) -> Iterator[StoredChange]:

@@ -6,6 +6,7 @@ Source: apiserver pkg/sharding/parser.go.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from deltaloop.api.shard_selector import ShardField, ShardSelector
@@ -33,6 +34,7 @@ def parse_shard_selector(text: str) -> ShardSelector:
         raise status_errors.unexplained(f"invalid shard selector: {error}") from None
 
 
+@lru_cache(64)  # a member sends the same selector for each of its kinds, to list and to watch
 def _parse(text: str) -> ShardSelector:
     if not text.strip():
         raise _InvalidSelectorError("empty shard selector is not allowed; omit the parameter for unfiltered lists")
