@@ -16,7 +16,8 @@ from typing import TypeVar
 from deltaloop.api.compressed import Compressed
 from deltaloop.api.resource import Resource, compress_in_place
 from deltaloop.cache.compression import train
-from deltaloop.cache.core.dictionary_training import DictionaryTraining, ZstdOptions
+from deltaloop.cache.core.dictionary_training import DictionaryTraining
+from deltaloop.cache.informer_options import ZstdOptions
 from lab.bench.replay.objects import widget
 
 T = TypeVar("T")

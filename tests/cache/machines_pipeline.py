@@ -27,10 +27,10 @@ from deltaloop.api.kinds import POD
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
-from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.informer_options import ZstdOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind

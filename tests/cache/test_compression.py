@@ -19,11 +19,11 @@ from deltaloop.api.path import field_path
 from deltaloop.api.resource import Resource, with_stored
 from deltaloop.api.watch_event import EventType
 from deltaloop.cache.compression import CacheCompression, ZstdCodec, train
-from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer, InformerOptions
+from deltaloop.cache.informer_options import ZstdOptions
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions

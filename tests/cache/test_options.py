@@ -13,11 +13,11 @@ from deltaloop._internal.pacing import Backoff
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
 from deltaloop.cache.controller import ControllerConfig
-from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.delta_fifo import DeltaFIFO
 from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions, new_indexer_informer, new_informer
+from deltaloop.cache.informer_options import ZstdOptions
 from deltaloop.cache.listwatch import ListWatch
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions

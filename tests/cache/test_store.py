@@ -154,8 +154,7 @@ def test_replacement_uses_indexes_added_meanwhile(
     store = Indexer[Resource](indexers={"node": field_path("spec.nodeName")}, name="pods")
     store.add(pod("old"))
     replacement = store.begin_replacement()
-    for name in "ab":
-        replacement.put(f"default/{name}", pod(name, node="n1"))
+    replacement.put_all({f"default/{name}": pod(name, node="n1") for name in "ab"})
     store.add_indexers({"picky": picky})
     assert store.list_keys() == ["default/old"]
     assert [*store.commit_replacement(replacement)] == ["default/old"]

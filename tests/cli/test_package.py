@@ -231,6 +231,18 @@ def test_each_chart_value_is_used_described_and_validated(module: Path, tmp_path
     assert not schema["additionalProperties"]
 
 
+def test_chart_leaves_replicas_to_an_autoscaler_if_the_value_is_null(module: Path, tmp_path: Path) -> None:
+    command = ("package", "paints.py", "--helm", "chart", "--shards")
+    assert run(*command).exit_code == 0
+    values = tmp_path / "chart" / "values.yaml"
+    values.write_text(values.read_text().replace("replicas: 2", "replicas: null"))
+    assert run(*command, "--check").exit_code == 0
+    files = chart(tmp_path / "chart")
+    lines = [line.strip() for line in files["templates/deployment.yaml"].splitlines()]
+    place = lines.index("replicas: {{ .Values.replicas }}")
+    assert lines[place - 1 : place + 2 : 2] == ['{{- if not (kindIs "invalid" .Values.replicas) }}', "{{- end }}"]
+
+
 SETTINGS = """
 @dl.settings(prefix="PAINT_")
 class Settings(msgspec.Struct):

@@ -70,21 +70,20 @@ _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 def check_types(options: Any) -> None:
     """Check the types of all options that differ from their default, or raise OptionTypeError."""
     cls: Any = options.__class__
-    defaults = _defaults(cls)
-    for name in cls.__annotations__:
-        value: object = getattr(options, name)
-        if value is defaults.get(name, _ANYTHING):
-            continue  # evaluating an annotation takes 20 µs
-        hint, fits = _check_of(cls, name)
-        if not fits(value):
-            raise OptionTypeError(f"{cls.__name__}.{name}", type(value).__name__, _shown(hint))
+    names, defaults = _fields(cls)
+    is_struct = isinstance(options, msgspec.Struct)
+    values = msgspec.structs.astuple(options) if is_struct else [getattr(options, name) for name in names]
+    for name, value, default in zip(names, values, defaults, strict=True):
+        if value is not default:  # evaluating an annotation takes 20 µs
+            hint, fits = _check_of(cls, name)
+            if not fits(value):
+                raise OptionTypeError(f"{cls.__name__}.{name}", type(value).__name__, _shown(hint))
 
 
 @cache
-def _defaults(cls: Any) -> dict[str, object]:
-    if not issubclass(cls, msgspec.Struct):
-        return {}
-    return dict(zip(reversed(cls.__struct_fields__), reversed(cls.__struct_defaults__), strict=False))
+def _fields(cls: Any) -> tuple[tuple[str, ...], tuple[object, ...]]:
+    names, defaults = tuple(cls.__annotations__), getattr(cls, "__struct_defaults__", ())
+    return names, (_ANYTHING,) * (len(names) - len(defaults)) + defaults
 
 
 @cache

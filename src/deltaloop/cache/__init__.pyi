@@ -13,7 +13,6 @@ from deltaloop.cache.core.deltas import DeltaType as DeltaType
 from deltaloop.cache.core.deltas import KnownObjects as KnownObjects
 from deltaloop.cache.core.deltas import WholeList as WholeList
 from deltaloop.cache.core.deltas import deletion_handling_key as deletion_handling_key
-from deltaloop.cache.core.dictionary_training import ZstdOptions as ZstdOptions
 from deltaloop.cache.core.freshness import Freshness as Freshness
 from deltaloop.cache.core.notification_buffer import BufferPolicy as BufferPolicy
 from deltaloop.cache.core.reflector.reactions import Operation as Operation
@@ -38,9 +37,10 @@ from deltaloop.cache.informer import Informer as Informer
 from deltaloop.cache.informer import InformerOptions as InformerOptions
 from deltaloop.cache.informer import new_indexer_informer as new_indexer_informer
 from deltaloop.cache.informer import new_informer as new_informer
+from deltaloop.cache.informer_keywords import InformerSelection as InformerSelection
+from deltaloop.cache.informer_keywords import ObjectSelection as ObjectSelection
 from deltaloop.cache.informer_options import Compression as Compression
-from deltaloop.cache.informer_options import InformerSelection as InformerSelection
-from deltaloop.cache.informer_options import ObjectSelection as ObjectSelection
+from deltaloop.cache.informer_options import ZstdOptions as ZstdOptions
 from deltaloop.cache.listener import Registration as Registration
 from deltaloop.cache.lister import Lister as Lister
 from deltaloop.cache.lister import NamespaceLister as NamespaceLister

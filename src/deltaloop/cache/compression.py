@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from deltaloop.api.errors import MalformedObjectError, MissingExtraError
 from deltaloop.api.resource import Resource, compress_in_place, with_stored
-from deltaloop.cache.core.dictionary_training import DictionaryTraining, ZstdOptions
+from deltaloop.cache.core.dictionary_training import DictionaryTraining
+from deltaloop.cache.informer_options import ZstdOptions
 from deltaloop.cache.turns import in_turns
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from deltaloop.cache.informer_options import Compression
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
 
 if TYPE_CHECKING:
-    from deltaloop.cache.informer_options import InformerSelection, ObjectSelection
+    from deltaloop.cache.informer_keywords import InformerSelection, ObjectSelection
     from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 
 T = TypeVar("T")

@@ -3,59 +3,56 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias, TypedDict
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
 from deltaloop._internal.option_types import Options, check_types
-from deltaloop._internal.pacing.checks import require_not_negative
+from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
-from deltaloop.api.shard_selector import ShardSelector
-from deltaloop.cache.core.dictionary_training import ZstdOptions
 from deltaloop.cache.core.reflector.reactions import Reaction
-from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions
 
+_HIGHEST_LEVEL: Final = 22
+
+
+@final
+class ZstdOptions(Options, frozen=True, kw_only=True):
+    """Options for the compression of a cache.
+
+    Attributes:
+        level: zstd level, 1 to 22. For objects of 5.6 KB, level 3 saves 5 % more than level 1 and takes 20 % longer.
+        dictionary_size: Largest size of the dictionary in bytes. Its copies and tables take about 300 KB per informer.
+        page: Number of objects that starts the training before the first list is complete.
+        min_objects: Smallest number of objects that are compressed.
+    """
+
+    level: int = 1
+    dictionary_size: int = 64 * 1024
+    page: int = 500
+    min_objects: int = 32
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        require_positive(
+            "ZstdOptions",
+            level=self.level,
+            dictionary_size=self.dictionary_size,
+            page=self.page,
+            min_objects=self.min_objects,
+        )
+        if self.level > _HIGHEST_LEVEL:
+            raise InvalidArgumentError(
+                f"must be <= {_HIGHEST_LEVEL}, got {self.level!r}.", argument="ZstdOptions.level"
+            )
+
+
 Compression: TypeAlias = Literal["zstd"] | ZstdOptions
 """Compression of cached objects. ``zstd`` means ``ZstdOptions()``."""
-
-
-class ObjectSelection(TypedDict, total=False):
-    """Selection of objects and their indexes.
-
-    All keys are optional.
-
-    Attributes:
-        indexers: Index functions by name. They are added to an existing informer.
-        label_selector: Label selector, such as ``app=web``.
-        field_selector: Field selector, such as ``spec.nodeName=a``.
-        shard_selector: Ranges of hashes of the uid or namespace, by default all.
-        transform: Function that returns the object to cache. None means the factory's transform.
-        keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. None means the factory's option.
-        compression: ``zstd`` compresses cached objects. None means the factory's option.
-    """
-
-    indexers: Mapping[str, IndexFunc[Resource]] | None
-    label_selector: str
-    field_selector: str
-    shard_selector: ShardSelector | None
-    transform: Callable[[Resource], Resource] | None
-    keep_managed_fields: bool | None
-    compression: Compression | None
-
-
-class InformerSelection(ObjectSelection, total=False):
-    """Selection of objects in a namespace.
-
-    Attributes:
-        namespace: Namespace to watch. None means the factory's namespace. Cluster-scoped kinds ignore it.
-    """
-
-    namespace: str | None
 
 
 class InformerOptions(Options, frozen=True, kw_only=True):

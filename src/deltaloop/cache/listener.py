@@ -163,27 +163,30 @@ class Listener(Generic[T]):
 
     def _deliver(self) -> Awaitable[None] | None:
         """Call the handler for the pending notifications, and return an awaitable if deliveries must pause."""
-        buffer, clock, counts, handled = self._buffer, self._clock, self._metrics.counts, 0
+        buffer, clock, counts, handled, initial = self._buffer, self._clock, self._metrics.counts, 0, 0
         ended = clock()
-        while buffer and not self._closed:
-            if handled == _ITEMS_PER_TURN:
-                return asyncio.sleep(0)  # a long buffer must not starve other tasks
-            was_full = self._is_bounded and buffer.is_full
-            notification = buffer.popleft()
-            if was_full:
-                self._on_room()
-            failures, began = self._failures, clock() if counts else ended
-            waiting = self._tell(notification)
-            ended = clock()
-            if ended - began > _SLOW:
-                self._warn_of_blocking(notification, ended - began)
-            if waiting is not None:
-                return self._wait(waiting, notification, began)
-            if counts:
-                self._handled(began, failed=self._failures > failures)
-            if notification.is_in_initial_list:
-                self._tracker.finished()
-            handled += 1
+        try:
+            while buffer and not self._closed:
+                if handled == _ITEMS_PER_TURN:
+                    return asyncio.sleep(0)  # a long buffer must not starve other tasks
+                was_full = self._is_bounded and buffer.is_full
+                notification = buffer.popleft()
+                if was_full:
+                    self._on_room()
+                failures, began = self._failures, clock() if counts else ended
+                waiting = self._tell(notification)
+                ended = clock()
+                if ended - began > _SLOW:
+                    self._warn_of_blocking(notification, ended - began)
+                if waiting is not None:
+                    return self._wait(waiting, notification, began)
+                if counts:
+                    self._handled(began, failed=self._failures > failures)
+                initial += notification.is_in_initial_list
+                handled += 1
+        finally:
+            if initial:
+                self._tracker.finished(initial)
         return None
 
     def _first_time(self) -> float:

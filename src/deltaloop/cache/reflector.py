@@ -447,7 +447,8 @@ class Reflector:
         receive, selects = self._receive_object, self._selects
         while batch := await batches():
             now = loop.time()
-            for place, event in enumerate(batch, 1):
+            taken = core.initial_events(batch, now) if receive is None and selects is None else 0
+            for place, event in enumerate(batch[taken:], taken + 1):
                 is_object = event.type is not _BOOKMARK
                 if is_object and selects is not None and not selects(event.object):
                     outcome: Verdict | CompleteList = core.other_shard_event(now)

@@ -53,6 +53,8 @@ _log: Final = logging.getLogger("deltaloop.sharding")
 _POLL: Final = 0.02
 """Time in seconds between two checks whether the work in a moving range has ended."""
 _RETRY: Final = 1.0
+_SWITCH: Final = 2.0
+"""Longest time in seconds for which other changes of the map wait for the write of an owner."""
 _REPORT_PERIOD: Final = 10.0
 _REPORT_DISTANCE: Final = 0.1
 _POINTS: Final = 2048  # in the reports of all members, about 50 KB
@@ -149,7 +151,7 @@ class ShardMember:
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
-        self._wait_until = self._retry_at = -math.inf
+        self._wait_until = self._retry_at = self._yield_until = -math.inf
         self._at_rest: object = None
         self._leaving = False
         self._invalid = ""
@@ -309,8 +311,7 @@ class ShardMember:
         until = [self._membership.next_at(seen_at), now + _REPORT_PERIOD]
         if self._member.stopping:
             until.append(now + _POLL)
-        if self._wait_until > seen_at:
-            until.append(self._wait_until)
+        until += [at for at in (self._wait_until, self._yield_until) if at > seen_at]
         if self._reported is None or not self._stored:
             until.append(now + _RETRY)
         with suppress(TimeoutError):
@@ -342,6 +343,10 @@ class ShardMember:
                 if error.problem != self._invalid:
                     _log.error("shard map is invalid", extra={"map": self.options.map_name, "problem": error.problem})
                 self._invalid = error.problem
+        if not self._member.is_switching:
+            self._yield_until = -math.inf
+        elif self._yield_until == -math.inf:
+            self._yield_until = now + _SWITCH
         leases = [member_lease(lease) for lease in self._leases.indexer.list()]
         owners = [each.owner for each in self._member.map.ranges]
         self._membership.saw([lease for lease, _ in leases], owners, now)
@@ -388,7 +393,7 @@ class ShardMember:
         try:
             if self._stored is None or self._invalid:
                 return await self._create_map()
-            new = self._member.next_map()
+            new = self._member.next_map(in_turn=not -math.inf < self._yield_until <= self._clock())
             if new is not None:
                 return await self._write(new)
             return await self._coordinate()
@@ -435,6 +440,8 @@ class ShardMember:
                 return False
         members = [self._marked(lease) for lease in self._membership.alive()]
         dead, is_late = self._membership.dead(now), now >= self._began_at + _REPORT_PERIOD
+        if now < self._yield_until and not dead:
+            return False
         asked = (self._member.version, dead, is_late, *sorted((each.uid, each.leaving) for each in members))
         if asked == self._at_rest:
             return False
@@ -483,7 +490,8 @@ class ShardMember:
         if self._stored is None or held != hold or not held or now < self._reported_at + _RETRY:
             return
         before = self._reported
-        if before is not None and any(each.successor for each in self._member.map.ranges):
+        moving = before is not None and any(each.successor for each in self._member.map.ranges)
+        if moving or now < self._yield_until:
             return  # reports and hand-overs change the same object
         if before is not None and before.held == held and now < self._reported_at + _REPORT_PERIOD:
             return

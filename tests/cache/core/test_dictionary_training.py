@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from deltaloop.api.compressed import Compressed
 from deltaloop.api.resource import Resource, compress_in_place
-from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
+from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase
+from deltaloop.cache.informer_options import ZstdOptions
 from tests.cache.machines import run_machine
 from tests.cache.objects import pod
 from tests.having import having

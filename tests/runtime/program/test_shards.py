@@ -7,17 +7,20 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 import deltaloop as dl
 from deltaloop.api import kinds
+from deltaloop.cache import HandlerFuncs, InformerFactory
 from deltaloop.client import Client
 from deltaloop.errors import RangeNotOwnedError
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import Context, Controller, Manager, ManagerOptions, Request, controller
 from deltaloop.sharding import ShardMember, ShardOptions
+from deltaloop.sharding.core.shard_map import ShardMap
 from deltaloop.sources import Periodic
 from tests.runtime.worlds import CM, World, now, until, world
 
@@ -167,7 +170,16 @@ async def test_a_member_that_restarts_while_it_leaves_receives_ranges() -> None:
 
 
 async def test_members_share_the_objects_and_new_members_receive_ranges() -> None:
-    async with fleet("a") as f:
+    async with fleet("a") as f, InformerFactory(f.w.client, namespace="default") as factory:
+        stored: list[dict[str, str]] = []
+
+        def record(_: dl.Resource, new: dl.Resource) -> None:
+            stored.append({**new["data"]})
+
+        factory.informer(CM, field_selector="metadata.name=maps-shards").add_event_handler(
+            HandlerFuncs(on_update=record)
+        )
+        await factory.wait_for_sync()
         assert set((await f.converged("0")).values()) == {"a"}
         f.start("b")
         await until(f.settled)
@@ -177,6 +189,12 @@ async def test_members_share_the_objects_and_new_members_receive_ranges() -> Non
         by = Counter((await f.converged("1")).values())
         assert set(by) == {"a", "b", "c"}
         assert max(by.values()) <= 10
+        # While a range waits for its owner, nothing else in the map changes, because the write of the owner would fail.
+        for old, new in pairwise(stored):
+            ready = [each for each in ShardMap.decode(old["ranges"]).ranges if each.ready]
+            assert len({each.owner for each in ready}) <= 1
+            assert not ready or {name for name in new if new[name] != old.get(name)} == {"ranges"}
+        assert any(each.ready for data in stored for each in ShardMap.decode(data["ranges"]).ranges)
         # Each member caches its share only.
         sizes = [len(manager.informers[0].indexer) for manager in f.managers.values()]
         assert sum(sizes) == len(await f.w.client.list(CM))

@@ -8,7 +8,8 @@ from typing import Any, Final
 from tools.diagrams.model import Diagram, Machine, Move, Table, walked
 
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
+from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase
+from deltaloop.cache.informer_options import ZstdOptions
 from deltaloop.leaderelection.core.election import Beat, Heartbeat, Silent
 from deltaloop.runtime.core.outcomes import ROWS, Action, Case
 from deltaloop.runtime.core.predicates import (

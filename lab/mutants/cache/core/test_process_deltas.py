@@ -21,7 +21,7 @@ KeepsWhatIsGone = edited(
     "KeepsWhatIsGone",
     ListProcessing[Resource],
     (
-        "if type_of(obj) is not DeletedFinalStateUnknown:\n                put(key, obj)",
+        "if type_of(obj) is not DeletedFinalStateUnknown:\n                objects[key] = obj",
         "put(key, getattr(obj, 'obj', obj))",
     ),
     what="Stores what the tombstones stand for.",

@@ -27,7 +27,7 @@ MUTANTS = [
         ],
         "ParkedItemKeepsItsFailures": [("        self.forget(item)\n        return outcome", "        return outcome")],
         "ItemAddedMeanwhileIsDoneAtOnce": [
-            ("if self.ends_are_told or item in self._dirty:", "if self.ends_are_told:"),
+            ("if self.ends_are_told or (self._dirty and item in self._dirty):", "if self.ends_are_told:"),
         ],
         "DoneAtOnceLeavesTheItemToItsWorker": [
             ("        run.over = True\n        return True\n", "        return True\n")

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import StrEnum
-from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, cast, final
+from typing import Final, Generic, Protocol, TypeAlias, TypeGuard, TypeVar, cast, final
 
 import msgspec
 
@@ -103,7 +103,7 @@ Change: TypeAlias = tuple[DeltaType, V, str]
 """Change from a watch: type (added, updated or deleted), object, and the new resource version or ``""``."""
 
 
-class Popped(NamedTuple, Generic[V]):
+class Popped(msgspec.Struct, Generic[V], frozen=True):
     """Deltas of the first key, with the arrival number of the oldest one and the version before it (``since``)."""
 
     key: str

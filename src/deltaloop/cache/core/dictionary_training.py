@@ -14,49 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from enum import StrEnum
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from deltaloop._internal.option_types import Options, check_types
-from deltaloop._internal.pacing.checks import require_positive
-from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop.api.compressed import Compressor
 from deltaloop.api.resource import Resource, compress_in_place
+
+if TYPE_CHECKING:
+    from deltaloop.cache.informer_options import ZstdOptions
 
 _SAMPLES: Final = 250
 _SAMPLE_SIZE: Final = 16 * 1024
 _TURN: Final = 100
-_HIGHEST_LEVEL: Final = 22
-
-
-@final
-class ZstdOptions(Options, frozen=True, kw_only=True):
-    """Options for the compression of a cache.
-
-    Attributes:
-        level: zstd level, 1 to 22. For objects of 5.6 KB, level 3 saves 5 % more than level 1 and takes 20 % longer.
-        dictionary_size: Largest size of the dictionary in bytes. Its copies and tables take about 300 KB per informer.
-        page: Number of objects that starts the training before the first list is complete.
-        min_objects: Smallest number of objects that are compressed.
-    """
-
-    level: int = 1
-    dictionary_size: int = 64 * 1024
-    page: int = 500
-    min_objects: int = 32
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        require_positive(
-            "ZstdOptions",
-            level=self.level,
-            dictionary_size=self.dictionary_size,
-            page=self.page,
-            min_objects=self.min_objects,
-        )
-        if self.level > _HIGHEST_LEVEL:
-            raise InvalidArgumentError(
-                f"must be <= {_HIGHEST_LEVEL}, got {self.level!r}.", argument="ZstdOptions.level"
-            )
 
 
 class TrainingPhase(StrEnum):

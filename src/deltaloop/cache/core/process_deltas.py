@@ -170,8 +170,8 @@ class ReplaceableStore(Protocol[V]):
 class ListProcessing(Generic[M]):
     """Apply a complete list to a store in batches, with the same result as ``process_deltas``.
 
-    1. *fill*: build the new items and indexes in batches, while readers see the old state.
-    2. *commit*: replace the old state in one step.
+    1. *fill*: build the new items and indexes, while readers see the old state.
+    2. *commit*: replace the old state.
     3. *tell*: compare both states in batches and yield notifications, deletions first.
 
     The set of notified handlers must be fixed at the commit, because a later handler receives the new state as a whole.
@@ -190,7 +190,8 @@ class ListProcessing(Generic[M]):
 
     def fill(self) -> Generator[None, None, None]:
         """Build the new state, and yield after every ``TURN`` objects."""
-        key_of, put, keep = self._store.key_of, self._replacement.put, self._keyed.append
+        key_of, keep = self._store.key_of, self._keyed.append
+        objects: dict[str, M] = {}
         for place, delta in enumerate(self._deltas):
             obj: Any = delta.object
             try:
@@ -200,9 +201,12 @@ class ListProcessing(Generic[M]):
                 continue
             keep((key, delta))
             if type_of(obj) is not DeletedFinalStateUnknown:
-                put(key, obj)
+                objects[key] = obj
             if place % TURN == TURN - 1:
+                self._replacement.put_all(objects)
+                objects = {}
                 yield
+        self._replacement.put_all(objects)
 
     def commit(self) -> None:
         self._before = self._store.commit_replacement(self._replacement)
@@ -211,6 +215,11 @@ class ListProcessing(Generic[M]):
         """Yield the notifications. Objects without a key lead to a ``TransactionError`` at the end."""
         before, is_in_initial_list = self._before.get, self._is_in_initial_list
         for key, delta in self._keyed:
-            yield notification_of(delta, before(key), is_in_initial_list=is_in_initial_list)
+            old = before(key)
+            if old is None and delta.type is _REPLACED:
+                obj: Any = delta.object
+                yield AddNotification(obj, is_in_initial_list)
+            else:
+                yield notification_of(delta, old, is_in_initial_list=is_in_initial_list)
         if self._failures:
             raise TransactionError(self._failures, len(self._deltas))

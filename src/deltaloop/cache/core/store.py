@@ -60,13 +60,13 @@ class StoreWrite(msgspec.Struct, Generic[V], frozen=True):
 class StoreIndex(Generic[V]):
     """Inverted indexes of one store."""
 
-    __slots__ = ("_functions", "_sets", "_singles", "_values", "follows_names", "is_by_name")
+    __slots__ = ("_functions", "_sets", "_singles", "_values", "is_by_name", "varying")
 
     def __init__(self, *, is_by_name: bool = False) -> None:
         """Create a store without indexes; ``is_by_name`` means that keys are namespace and name."""
         self.is_by_name: bool = is_by_name
-        self.follows_names: bool = is_by_name
-        """Whether updates of an object cannot change its values in any index."""
+        self.varying: dict[str, IndexFunc[V]] = {}
+        """Functions whose values can change when an object is updated."""
         self._singles: dict[str, tuple[str]] = {}  # shared tuples for keys with only this value
         self._functions: dict[str, IndexFunc[V]] = {}
         self._values: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -93,20 +93,36 @@ class StoreIndex(Generic[V]):
         for name, function in new.items():
             filed = [(key, self._evaluate(name, function, key, obj, failures)) for key, obj in items.items()]
             self._functions[name] = function
-            self.follows_names = self.follows_names and getattr(function, FOLLOWS_NAME, False) is True
+            if not self.is_by_name or getattr(function, FOLLOWS_NAME, False) is not True:
+                self.varying[name] = function
             self._values[name], self._sets[name] = {}, {}
             for key, values in filed:
                 self._file(name, key, values)
         return failures
 
-    def update(self, key: str, obj: V) -> list[IndexFailure]:
+    def update(self, key: str, obj: V, *, is_new: bool = True) -> list[IndexFailure]:
         """Replace the values of a key with those of ``obj``."""
         failures: list[IndexFailure] = []
-        evaluated: tuple[tuple[str, tuple[str, ...]], ...] = ()
-        for name in self._functions:
-            evaluated += ((name, self._evaluate(name, self._functions[name], key, obj, failures)),)
+        functions = self._functions if is_new else self.varying
+        evaluated = [(name, self._evaluate(name, function, key, obj, failures)) for name, function in functions.items()]
         for name, values in evaluated:
-            self._file(name, key, values)
+            filed = self._values[name]
+            if key not in filed or filed[key] is not values:
+                self._file(name, key, values)
+        return failures
+
+    def update_all(self, items: Mapping[str, V]) -> list[IndexFailure]:
+        """Replace the values of several keys."""
+        failures: list[IndexFailure] = []
+        for name, function in self._functions.items():
+            filed, sets = self._values[name], self._sets[name]
+            for key, obj in items.items():
+                values = self._evaluate(name, function, key, obj, failures)
+                if len(values) == 1 and key not in filed and values[0] in sets:  # usual
+                    filed[key] = values
+                    sets[values[0]].add(key)
+                else:
+                    self._file(name, key, values)
         return failures
 
     def delete(self, key: str) -> None:
@@ -226,8 +242,8 @@ class IndexedItems(Generic[V]):
             if obj is None:
                 self.delete(key)
                 continue
-            if old is None or not index.follows_names:
-                failures += index.update(key, obj)
+            if old is None or index.varying:
+                failures += index.update(key, obj, is_new=old is None)
             objects[key] = obj
         return before
 
@@ -254,9 +270,10 @@ class Replacement(Generic[V]):
         self.items: IndexedItems[V] = IndexedItems[V](dict(index.functions), is_by_name=index.is_by_name)
         self.failures: list[IndexFailure] = []
 
-    def put(self, key: str, obj: V) -> None:
-        """Add an object, and record failures of index functions."""
-        self.failures += self.items.put(key, obj)
+    def put_all(self, objects: Mapping[str, V]) -> None:
+        """Add objects by key, and record failures of index functions."""
+        self.failures += self.items.index.update_all(objects)
+        self.items.objects.update(objects)
 
 
 def _strings_of(result: object) -> tuple[str, ...]:

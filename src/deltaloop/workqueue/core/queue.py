@@ -354,7 +354,7 @@ class QueueCore(Generic[K]):
 
     @property
     def is_idle(self) -> bool:
-        return not (self._dirty or self._processing)
+        return not self._dirty and not self._processing
 
     def statistics(self, now: float) -> QueueStatistics:
         unfinished, longest = self.unfinished(now)

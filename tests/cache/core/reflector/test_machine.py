@@ -713,6 +713,7 @@ def test_inputs_of_other_phase_raise_error() -> None:
             "store_failed": partial(machine.store_failed, OSError(), now, random=0.0),
             "watch_list_opened": partial(machine.watch_list_opened, now),
             "initial_event": partial(machine.initial_event, bookmark(1), now),
+            "initial_events": partial(machine.initial_events, [bookmark(1)], now),
             "other_shard_event": partial(machine.other_shard_event, now),
             "watch_list_ended": partial(machine.watch_list_ended, now, random=0.0),
             "watch_list_failed": partial(machine.watch_list_failed, OSError(), now, random=0.0),

@@ -200,6 +200,8 @@ def make_machine(make: Callable[[], ReflectorMachine]) -> type[RuleBasedStateMac
                 return
             self.machine.watch_list_opened(self.now)
             for event in events[:cut]:
+                if self.machine.initial_events([event], self.now):
+                    continue
                 outcome = self.machine.initial_event(event, self.now)
                 if isinstance(outcome, CompleteList):
                     self.mirror = {item.name: item for item in outcome.items}

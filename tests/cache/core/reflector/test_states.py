@@ -84,6 +84,7 @@ def moves(machine: Observed, now: float) -> list[Move]:
     if machine.phase is ReflectorPhase.RECEIVING:
         return [
             lambda m: m.initial_event(WatchEvent(EventType.ADDED, pod("a", 90)), now),
+            lambda m: m.initial_events([WatchEvent(EventType.ADDED, pod("c", 90))], now),
             lambda m: m.initial_event(initial_events_end(100), now),
             lambda m: m.watch_list_ended(now, random=0.0),
             *stream_fails,

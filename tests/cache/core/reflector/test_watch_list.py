@@ -53,6 +53,16 @@ def test_initial_state_is_requested_as_streamed_list() -> None:
     assert machine.ask(100.0, random=0.9) == effect, "the same until something is fed"
 
 
+def test_objects_of_list_are_collected_at_once() -> None:
+    machine = receiving()
+    assert machine.initial_events([added("a", 1), added("b", 2), WatchEvent(EventType.MODIFIED, pod("a", 3))], 0.0) == 2
+    assert machine.initial_events([added("a", 4)], 0.0) == 0, "a change"
+    assert machine.initial_events([WatchEvent(EventType.ADDED, nameless(5))], 0.0) == 0
+    machine.looked("6", 0.0)
+    assert machine.initial_events([added("c", 6)], 0.0) == 0, "the object can come after the list"
+    assert machine.initial_event(initial_events_end(7), 1.0) == CompleteList((pod("a", 1), pod("b", 2)), "7", 0)
+
+
 def test_initial_events_are_collected_until_end_bookmark() -> None:
     machine = receiving()
     assert machine.initial_event(added("a", 1), 0.0) is Verdict.HOLD

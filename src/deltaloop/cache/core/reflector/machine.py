@@ -263,6 +263,15 @@ class ReflectorMachine:
             self._progress_at = now
         return verdict
 
+    def initial_events(self, events: Sequence[WatchEvent], now: float) -> int:
+        self._expect("initial_events")
+        taken = self._initial.take_all(events)
+        if taken:
+            self._counts.saw_bytes(now)
+            if not self._initial.is_through:
+                self._progress_at = now
+        return taken
+
     def other_shard_event(self, now: float) -> Verdict:
         """Process an event of a streamed list whose object does not belong to the shard."""
         self._expect("other_shard_event")

@@ -13,7 +13,8 @@ cannot contain newer objects, so an object above the bound comes after the list.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -25,6 +26,8 @@ from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector.effects import CompleteList, Verdict
 from deltaloop.client.core.pager import PageProgress
 from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemError
+
+_ADDED: Final = EventType.ADDED
 
 
 class ListRound(msgspec.Struct):
@@ -86,6 +89,17 @@ class InitialEvents:
 
     def __len__(self) -> int:
         return len(self._objects)
+
+    def take_all(self, events: Sequence[WatchEvent]) -> int:
+        """Take the first events that only add objects of the list, and return their number."""
+        objects, taken = self._objects, 0
+        for event in () if self.bound else events:
+            obj = event.object
+            if event.type is not _ADDED or not obj.name or obj.key in objects:
+                break
+            objects[obj.key] = obj
+            taken += 1
+        return taken
 
     def take(self, event: WatchEvent) -> Verdict:
         obj = event.object

@@ -20,6 +20,7 @@ FEEDS: Final[dict[str, frozenset[ReflectorPhase]]] = {
     "list_failed": frozenset({ReflectorPhase.LISTING}),
     "watch_list_opened": frozenset({ReflectorPhase.LISTING}),
     "initial_event": frozenset({ReflectorPhase.RECEIVING}),
+    "initial_events": frozenset({ReflectorPhase.RECEIVING}),
     "other_shard_event": frozenset({ReflectorPhase.RECEIVING}),
     "watch_list_ended": frozenset({ReflectorPhase.RECEIVING}),
     "watch_list_failed": frozenset({ReflectorPhase.LISTING, ReflectorPhase.RECEIVING}),

@@ -38,11 +38,13 @@ _TEXTS: Final[Mapping[str, str]] = {
     "service": ".Release.Service",
 }
 _NUMBERS: Final[Mapping[str, str]] = {"replicas": ".Values.replicas"}
+_SEVERAL: Final = 'or (kindIs "invalid" .Values.replicas) (gt (int .Values.replicas) 1)'
 _POD_PARTS: Final = ("imagePullSecrets", "nodeSelector", "affinity", "tolerations", "volumes", "priorityClassName")
 _PLAIN: Final = ("priorityClassName",)
-_KNOWN: Final = "|".join([*_TEXTS, *_NUMBERS])
+_KNOWN: Final = "|".join(_TEXTS)
 _SLOT: Final = re.compile(f"HELM-({_KNOWN})-HELM")
 _WHOLE: Final = re.compile(f"(?<=[:-] )HELM-({_KNOWN})-HELM$", re.MULTILINE)
+_NUMBER: Final = re.compile(f"^( *)(\\w+): HELM-({'|'.join(_NUMBERS)})-HELM$", re.MULTILINE)
 _PART: Final = re.compile(r"^( *)(\w+): HELM-part-([\w.]+)-HELM$", re.MULTILINE)
 _ITEMS: Final = re.compile(r"^( *)(?:- HELM-items-([\w.]+)-HELM|HELM-items-([\w.]+)-HELM: .*)$", re.MULTILINE)
 _ELSE: Final = re.compile(r"^( *)- HELM-else-([\w.]+)-HELM$", re.MULTILINE)
@@ -77,7 +79,7 @@ _SETTING_HELPER: Final = """\
 {{- end }}
 """
 _NOTES: Final = """\
-{{ include "APP.name" . }} runs in {{ .Release.Namespace }}, with {{ .Values.replicas }} replicas:
+{{ include "APP.name" . }} runs in {{ .Release.Namespace }}{{ with .Values.replicas }}, with {{ . }} replicas{{ end }}:
 
   kubectl --namespace {{ .Release.Namespace }} rollout status deployment {{ include "APP.name" . }}
 """
@@ -170,7 +172,7 @@ def _templates(program: PackagedProgram) -> dict[str, str]:
         ("templates/authority.yaml", manifests.authority(program), ""),
         ("templates/service.yaml", [manifests.service(program)], ""),
         ("templates/deployment.yaml", [manifests.deployment(program)], ""),
-        ("templates/disruption-budget.yaml", [manifests.disruption_budget(program)], "gt (int .Values.replicas) 1"),
+        ("templates/disruption-budget.yaml", [manifests.disruption_budget(program)], _SEVERAL),
         ("templates/network-policy.yaml", [manifests.network_policy(program)], ".Values.networkPolicy.enabled"),
         ("templates/webhooks.yaml", manifests.configurations(program), ""),
         ("templates/service-monitor.yaml", [manifests.service_monitor(program)], ".Values.serviceMonitor.enabled"),
@@ -181,6 +183,7 @@ def _templates(program: PackagedProgram) -> dict[str, str]:
 def _template(app: str, objects: Iterable[Manifest], condition: str) -> str:
     text = _escaped(write_yaml(objects, indents_lists=True))
     text = _PART.sub(_optional_field, text)
+    text = _NUMBER.sub(_number_unless_null, text)
     text = _ITEMS.sub(lambda found: _with(found[1], found[2] or found[3], "{{- end }}"), text)
     text = _ELSE.sub(lambda found: _with(found[1], found[2], "{{- else }}"), text)
     text = _END.sub(r"\1{{- end }}", text)
@@ -191,10 +194,14 @@ def _template(app: str, objects: Iterable[Manifest], condition: str) -> str:
 
 
 def _expression(slot: str, app: str, *, quoted: bool) -> str:
-    if slot in _NUMBERS:
-        return f"{{{{ {_NUMBERS[slot]} }}}}"
     text = _TEXTS[slot].replace("APP", app)
     return f"{{{{ {text}{' | quote' if quoted else ''} }}}}"
+
+
+def _number_unless_null(found: re.Match[str]) -> str:
+    indent, name, value = found[1], found[2], _NUMBERS[found[3]]
+    condition = f'{{{{- if not (kindIs "invalid" {value}) }}}}'  # 0 is false
+    return f"{indent}{condition}\n{indent}{name}: {{{{ {value} }}}}\n{indent}{{{{- end }}}}"
 
 
 def _optional_field(found: re.Match[str]) -> str:

@@ -133,8 +133,10 @@ def chart_values(
         ChartValue(
             "replicas",
             2,
-            f"Number of Pods. {'They share the objects.' if shards else 'One leads, and the others are standbys.'}",
-            {"type": "integer", "minimum": 0},
+            "Number of Pods. They share the objects. null leaves the number to an autoscaler."
+            if shards
+            else "Number of Pods. One leads, and the others are standbys.",
+            {"type": ["integer", "null"], "minimum": 0},
         ),
         ChartValue("logLevel", "INFO", "Log level: DEBUG, INFO, WARNING or ERROR.", levels),
         *(_of_setting(each) for each in settings),
