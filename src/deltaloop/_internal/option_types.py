@@ -65,15 +65,13 @@ class OptionTypeError(DeltaloopError, TypeError):
 _ANYTHING: Final = object()
 Fits: TypeAlias = Callable[[Any], bool]
 _WITH_ITEMS: Final = (tuple, list, AbstractSet)  # their items are checked too
+# Places of the options whose items are checked each time, by the class and by types that were accepted before.
 _accepted: Final[dict[tuple[type, tuple[type, ...]], tuple[int, ...]]] = {}
 _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 
 
 def check_types(options: Any) -> None:
-    """Check the types of all options that differ from their default, or raise OptionTypeError.
-
-    For accepted types, only the options whose items must be checked are checked again.
-    """
+    """Check the types of all options that differ from their default, or raise OptionTypeError."""
     cls: Any = options.__class__
     names, defaults = _fields(cls)
     is_struct = isinstance(options, msgspec.Struct)
