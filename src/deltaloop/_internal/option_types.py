@@ -65,7 +65,7 @@ class OptionTypeError(DeltaloopError, TypeError):
 _ANYTHING: Final = object()
 Fits: TypeAlias = Callable[[Any], bool]
 _WITH_ITEMS: Final = (tuple, list, AbstractSet)  # their items are checked too
-# Places of the options whose items are checked each time, by the class and by types that were accepted before.
+# By class and accepted types: the places of options with items, which need a check each time.
 _accepted: Final[dict[tuple[type, tuple[type, ...]], tuple[int, ...]]] = {}
 _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 
