@@ -2,8 +2,8 @@
 
     python -m lab.shards.schedules [--runs 10000] [--part 1/2] [--record FILE]
 
-First each fault strikes each write, then two or three faults strike random writes. Each schedule is run once. A record
-has one line of JSON for each schedule, and another run with it continues after the last one. The exit code is 1 if a
+First each fault strikes each write, then two or three faults strike random writes. Each schedule is run once. A run
+with an existing record continues after its last line. The exit code is 1 if a
 former owner wrote, two members reconciled a key at a time, a key was lost, or another oracle of the simulator failed.
 """
 
@@ -116,7 +116,7 @@ class Observed:
                     self.twice.append(f"{key}, also by {replica.identity}")
 
     async def wrote(self, write: ProgramWrite) -> None:
-        """Keep an accepted write of a reconcile, unless it changed nothing."""
+        """Keep an accepted write of a reconcile if it changed the object."""
         place, version = (write.resource, write.key), int(write.version or 0)
         if write.reason is not None and version > self._versions.get(place, 0):
             self._versions[place] = version
@@ -124,7 +124,7 @@ class Observed:
             self.accepted.writes.append((version, namespace, self._uids[write.replica, namespace]))
 
     def ended(self) -> None:
-        """Read the accepted maps, including those whose writers received no answer."""
+        """Read the accepted maps, also after lost answers."""
         assert self._world.server is not None
         for change in self._world.server.changes_of("configmaps", after=0):
             if change.new is not None and change.new.name.endswith("-shards"):

@@ -194,7 +194,7 @@ class Reflector:
         store.
 
         Raises:
-            RuntimeError: If a later call replaces this one.
+            RuntimeError: If a later call replaces the shard.
         """
         if self._wanted is not None and not self._wanted[1].done():
             self._wanted[1].set_exception(RuntimeError(f"{self.name} changed to another shard"))

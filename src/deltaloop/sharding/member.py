@@ -280,7 +280,7 @@ class ShardMember:
                     else:
                         self._failed("caches of new ranges are not complete, retrying", failed)
                         wanted, self._wait_until = None, self._clock() + _RETRY
-                # A change of the caches must end before the next one. If it was canceled, it could take effect later.
+                # Changes of the caches must not overlap. If a change was canceled, it could take effect later.
                 is_due = holding is None and (wanted is not None or self._clock() >= self._wait_until)
                 if hold != wanted and is_due:
                     wanted = hold
