@@ -250,6 +250,7 @@ async def run(arguments: argparse.Namespace) -> int:
                     await fleet.join()
                 await fleet.filled(total)
                 await asyncio.sleep(3 + objects / 50_000)
+                fleet.shown_after.clear()
                 loads = [asyncio.create_task(fleet.load(writer)) for writer in range(fleet.writers)]
                 tasks: list[asyncio.Task[None]] = []
                 began = time.monotonic()

@@ -93,7 +93,7 @@ class ReadHandlers:
         return json_answer(await self._answering.written_list(rendering, listed), self._answering.headers)
 
     def _are_few(self, plan: ListPlan) -> bool:
-        """Return whether a page of a shard visits few namespaces."""
+        """Return whether a page visits few namespaces."""
         return plan.limit > 0 and self._store.count(NAMESPACE.group_resource) <= MOST_SCANNED
 
     async def watch(self, exchange: Exchange, route: Route) -> web.StreamResponse:

@@ -1,11 +1,8 @@
 """Driver of one member: renewed Lease, watched map, hand-overs, and the coordinator's duties.
 
-    Lease ──▶ term ──▶ map ──▶ caches of new ranges ──▶ reconciles in own ranges
-                        ▲                                          │ range moves: reconciles and writes end
-                        └───────────── compare-and-swap ◀──────────┘
-
-Each member runs the coordinator's code. The member with the lowest uid acts, so no further election is necessary. The
-protocol does not depend on this choice.
+Lease ──▶ term ──▶ map ──▶ caches of new ranges ──▶ reconciles in own ranges
+                    ▲                                          │ range moves: reconciles and writes end
+                    └───────────── compare-and-swap ◀──────────┘
 """
 
 from __future__ import annotations
@@ -31,14 +28,16 @@ from deltaloop.cache.informer import Informer
 from deltaloop.client import Client, DeleteOptions
 from deltaloop.leaderelection import LeaderElectionMetrics, LeaderElector, LeaseLock, Term
 from deltaloop.leaderelection.clock import boot_time
-from deltaloop.sharding.core.key_ranges import KeyRanges
+from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey
 from deltaloop.sharding.core.member import Member
 from deltaloop.sharding.core.membership import MemberLease, Membership
 from deltaloop.sharding.core.ownership import NOISE_AFTER, Ownership, RangeState, ShardState
 from deltaloop.sharding.core.planning import Report, combined_load, plan
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap, ShardRange
+from deltaloop.sharding.labels import LabelDriver
 from deltaloop.sharding.objects import (
     LEAVING_LABEL,
+    SEEN_LABEL,
     SHARDS_LABEL,
     ShardOptions,
     map_text,
@@ -53,6 +52,8 @@ _log: Final = logging.getLogger("deltaloop.sharding")
 _POLL: Final = 0.02
 """Time in seconds between two checks whether the work in a moving range has ended."""
 _RETRY: Final = 1.0
+_SWITCH: Final = 2.0
+"""Longest time in seconds for which other changes of the map wait for the write of an owner."""
 _REPORT_PERIOD: Final = 10.0
 _REPORT_DISTANCE: Final = 0.1
 _POINTS: Final = 2048  # in the reports of all members, about 50 KB
@@ -69,21 +70,17 @@ class ShardWork(Protocol):
         """Cache exactly the objects of the ranges. Wait until the caches are complete."""
         ...
 
-    def is_running(self, is_in: Callable[[str], bool]) -> bool:
-        """Return whether a reconcile of a key runs for which the function returns True."""
-        ...
+    def is_running(self, is_in: Callable[[str], bool]) -> bool: ...
 
-    def interrupt(self, is_in: Callable[[str], bool]) -> None:
-        """Cancel running reconciles, for keys for which the function returns True."""
-        ...
+    def interrupt(self, is_in: Callable[[str], bool]) -> None: ...
 
-    def queue(self, is_in: Callable[[str], bool]) -> None:
-        """Queue cached objects, for keys for which the function returns True."""
-        ...
+    def queue(self, is_in: Callable[[str], bool]) -> None: ...
 
-    def objects(self) -> Mapping[int, float]:
-        """Return the number of objects of each hash."""
-        ...
+    def objects(self) -> Mapping[int, float]: ...
+
+    def reached(self) -> int: ...
+
+    def queue_keys(self, keys: list[str]) -> None: ...
 
 
 @final
@@ -126,7 +123,8 @@ class ShardMember:
             lock, options.election, client=client, metrics=metrics, clock=clock, random=random
         )
         duration = float(math.ceil(options.election.lease_duration))
-        self.share: Share = Share(options.key, member=identity, settling=duration, clock=clock)
+        by: ShardKey = "label" if options.label else options.key
+        self.share: Share = Share(by, member=identity, settling=duration, clock=clock, label=options.label)
         self.share.range_name = self._range_name
         self._client = client
         self._clock = clock
@@ -149,7 +147,7 @@ class ShardMember:
         self._stopping_since: dict[tuple[int, int, int], float] = {}
         self._reported: Report | None = None
         self._reported_at = -math.inf
-        self._wait_until = self._retry_at = -math.inf
+        self._wait_until = self._retry_at = self._yield_until = -math.inf
         self._at_rest: object = None
         self._leaving = False
         self._invalid = ""
@@ -186,7 +184,8 @@ class ShardMember:
         return next((each for each in self.state.ranges if each.start <= number < each.end), None)
 
     def _range_name(self, key: str) -> str:
-        return f"{self._member.map.find(self.share.number_of(key)).start:016x}" if self._member.map.ranges else ""
+        number = self.share.number_of(key)
+        return f"{self._member.map.find(number).start:016x}" if self._member.map.ranges and number >= 0 else ""
 
     @property
     def has_left(self) -> bool:
@@ -260,7 +259,13 @@ class ShardMember:
     async def _take_part(self, work: ShardWork) -> None:
         holding: asyncio.Task[None] | None = None
         wanted, held = None, KeyRanges()
-        self._member.uid = await self._find_uid()
+        self._member.uid, published = await self._find_uid()
+        following: asyncio.Task[None] | None = None
+        if self.share.labels is not None:
+            self.share.labels.restart()
+            driver = LabelDriver(self._client, self.options, self.share.labels, self._labels, self._clock)
+            following = asyncio.create_task(driver.run(self._member.uid, published, work), name="labels of members")
+            following.add_done_callback(_report_failure)
         self._decoded = None  # the state of the last term must not remain
         try:
             while True:
@@ -289,11 +294,12 @@ class ShardMember:
                 await self._report(work, held, hold)
                 await self._wait()
         finally:
-            if holding is not None:
-                holding.cancel()
-                await asyncio.gather(holding, return_exceptions=True)
+            tasks = [task for task in (holding, following) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _find_uid(self) -> str:
+    async def _find_uid(self) -> tuple[str, str]:
         """Read the Lease of this term. A cached Lease could be an earlier one of the same name."""
         while True:
             try:
@@ -302,15 +308,14 @@ class ShardMember:
                 self._failed("cannot read the Lease of a shard member, retrying", error)
                 await asyncio.sleep(_RETRY)
             else:
-                return found.uid
+                return found.uid, found.labels.get(SEEN_LABEL, "")
 
     async def _wait(self) -> None:
         now, seen_at = self._clock(), self._seen_at
         until = [self._membership.next_at(seen_at), now + _REPORT_PERIOD]
         if self._member.stopping:
             until.append(now + _POLL)
-        if self._wait_until > seen_at:
-            until.append(self._wait_until)
+        until += [at for at in (self._wait_until, self._yield_until) if at > seen_at]
         if self._reported is None or not self._stored:
             until.append(now + _RETRY)
         with suppress(TimeoutError):
@@ -342,6 +347,10 @@ class ShardMember:
                 if error.problem != self._invalid:
                     _log.error("shard map is invalid", extra={"map": self.options.map_name, "problem": error.problem})
                 self._invalid = error.problem
+        if not self._member.is_switching:
+            self._yield_until = -math.inf
+        elif self._yield_until == -math.inf:
+            self._yield_until = now + _SWITCH
         leases = [member_lease(lease) for lease in self._leases.indexer.list()]
         owners = [each.owner for each in self._member.map.ranges]
         self._membership.saw([lease for lease, _ in leases], owners, now)
@@ -379,7 +388,7 @@ class ShardMember:
                 work.interrupt(is_in)
 
     def _is_in(self, each: ShardRange) -> Callable[[str], bool]:
-        return lambda key: each.start <= self.share.number_of(key) < each.end
+        return lambda key: self.share.is_in(key, each)
 
     async def _advance(self) -> bool:
         """Send at most one request that changes the map or the members, and return True after a request."""
@@ -388,7 +397,7 @@ class ShardMember:
         try:
             if self._stored is None or self._invalid:
                 return await self._create_map()
-            new = self._member.next_map()
+            new = self._member.next_map(in_turn=not -math.inf < self._yield_until <= self._clock())
             if new is not None:
                 return await self._write(new)
             return await self._coordinate()
@@ -435,12 +444,14 @@ class ShardMember:
                 return False
         members = [self._marked(lease) for lease in self._membership.alive()]
         dead, is_late = self._membership.dead(now), now >= self._began_at + _REPORT_PERIOD
+        if now < self._yield_until and not dead:
+            return False
         asked = (self._member.version, dead, is_late, *sorted((each.uid, each.leaving) for each in members))
         if asked == self._at_rest:
             return False
         load = combined_load(self._member.map, reports(self._stored))
         moves = load.covered or is_late
-        new = plan(self._member.map, members, dead, load.points, moves=moves, by_time=load.by_time)
+        new = plan(self._member.map, members, dead, load.points, moves=moves, cuts=load.exact, by_time=load.by_time)
         if new is None:
             self._at_rest = asked
             return False
@@ -483,7 +494,8 @@ class ShardMember:
         if self._stored is None or held != hold or not held or now < self._reported_at + _RETRY:
             return
         before = self._reported
-        if before is not None and any(each.successor for each in self._member.map.ranges):
+        moving = before is not None and any(each.successor for each in self._member.map.ranges)
+        if moving or now < self._yield_until:
             return  # reports and hand-overs change the same object
         if before is not None and before.held == held and now < self._reported_at + _REPORT_PERIOD:
             return

@@ -7,17 +7,20 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 import deltaloop as dl
 from deltaloop.api import kinds
+from deltaloop.cache import HandlerFuncs, InformerFactory
 from deltaloop.client import Client
-from deltaloop.errors import RangeNotOwnedError
+from deltaloop.errors import InvalidControllerError, RangeNotOwnedError
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import Context, Controller, Manager, ManagerOptions, Request, controller
 from deltaloop.sharding import ShardMember, ShardOptions
+from deltaloop.sharding.core.shard_map import ShardMap
 from deltaloop.sources import Periodic
 from tests.runtime.worlds import CM, World, now, until, world
 
@@ -118,6 +121,9 @@ class Fleet:
         return by
 
 
+async def nothing(request: Request, ctx: Context) -> None: ...
+
+
 @asynccontextmanager
 async def fleet(*names: str, **options: Any) -> AsyncGenerator[Fleet, None]:
     async with world() as w:
@@ -167,7 +173,16 @@ async def test_a_member_that_restarts_while_it_leaves_receives_ranges() -> None:
 
 
 async def test_members_share_the_objects_and_new_members_receive_ranges() -> None:
-    async with fleet("a") as f:
+    async with fleet("a") as f, InformerFactory(f.w.client, namespace="default") as factory:
+        stored: list[dict[str, str]] = []
+
+        def record(_: dl.Resource, new: dl.Resource) -> None:
+            stored.append({**new["data"]})
+
+        factory.informer(CM, field_selector="metadata.name=maps-shards").add_event_handler(
+            HandlerFuncs(on_update=record)
+        )
+        await factory.wait_for_sync()
         assert set((await f.converged("0")).values()) == {"a"}
         f.start("b")
         await until(f.settled)
@@ -177,6 +192,12 @@ async def test_members_share_the_objects_and_new_members_receive_ranges() -> Non
         by = Counter((await f.converged("1")).values())
         assert set(by) == {"a", "b", "c"}
         assert max(by.values()) <= 10
+        # While a range waits for its owner, nothing else in the map changes, because the write of the owner would fail.
+        for old, new in pairwise(stored):
+            ready = [each for each in ShardMap.decode(old["ranges"]).ranges if each.ready]
+            assert len({each.owner for each in ready}) <= 1
+            assert not ready or {name for name in new if new[name] != old.get(name)} == {"ranges"}
+        assert any(each.ready for data in stored for each in ShardMap.decode(data["ranges"]).ranges)
         # Each member caches its share only.
         sizes = [len(manager.informers[0].indexer) for manager in f.managers.values()]
         assert sum(sizes) == len(await f.w.client.list(CM))
@@ -243,6 +264,49 @@ async def test_cluster_scoped_objects_and_keys_by_name_have_one_owner_each() -> 
         assert len(set((await f.converged("1")).values())) == 2
         sizes = [len(manager.informers[0].indexer) for manager in f.managers.values()]
         assert sum(sizes) == len(await f.w.client.list(CM))
+
+
+async def test_objects_with_one_label_value_belong_to_one_member_also_after_the_label_changes() -> None:
+    async with fleet("a", "b", label="tenant") as f:
+        await f.change_all("1")
+        by = await f.converged("1")  # without the label, the namespace decides
+        assert set(by.values()) == {"a", "b"}
+        f.seconds = 1.0  # a running reconcile ends first; ``reconcile`` asserts that no other begins before
+        for tenant in ("one", "two", "three"):
+            for namespace in NAMESPACES:
+                labels = {"metadata": {"labels": {"tenant": tenant}}, "data": {"value": tenant}}
+                await f.w.client.patch(CM, "a", labels, namespace=namespace)
+            by = await f.converged(tenant)
+            assert len(set(by.values())) == 1
+        sizes = [len(manager.informers[0].indexer) for manager in f.managers.values()]
+        assert sum(sizes) == len(await f.w.client.list(CM))
+        # The owner of a new label reconciles a deletion, and not the former owner.
+        for counts in f.reconciled.values():
+            counts.clear()
+        owner = by[NAMESPACES[0]]
+        await f.w.client.delete(CM, "a", namespace=NAMESPACES[0])
+        await asyncio.sleep(5.0)
+        assert {name for name, counts in f.reconciled.items() if counts[f"{NAMESPACES[0]}/a"]} == {owner}
+        # Labels change while ranges move.
+        await f.w.client.create(CM, {"metadata": {"name": "a", "namespace": NAMESPACES[0]}, "data": {"value": "0"}})
+        f.start("c")
+        for place, namespace in enumerate(NAMESPACES):
+            labels = {"metadata": {"labels": {"tenant": f"{place % 8}"}}, "data": {"value": "4"}}
+            await f.w.client.patch(CM, "a", labels, namespace=namespace)
+            await asyncio.sleep(0.2)
+        by = await f.converged("4")
+        assert all(by[namespace] == by[NAMESPACES[place % 8]] for place, namespace in enumerate(NAMESPACES))
+
+
+async def test_a_program_with_several_kinds_cannot_be_sharded_by_a_label() -> None:
+    async with fleet("a") as f:
+        other = controller("v1/Secret", name="secrets")(nothing)
+        shards = ShardOptions(name="both", namespace="default", label="tenant", election=ELECTION)
+        member = ShardMember(f.w.client, shards, identity="p", clock=now, random=lambda: 0.5)
+        manager = Manager(f.w.client, [f.declare("p"), other], shards=member, options=ManagerOptions(preflight=False))
+        with pytest.raises(InvalidControllerError) as caught:
+            await manager.run()
+        assert (caught.value.controller, caught.value.argument) == ("secrets", "resource")
 
 
 async def test_a_range_without_an_owner_makes_all_members_unready() -> None:

@@ -44,6 +44,26 @@ def test_handover_between_members() -> None:
     assert (len(old.held), len(new.working)) == (0, 1)
 
 
+def test_ranges_of_one_owner_become_ready_at_a_time() -> None:
+    new, half = member("c"), 2**63
+    moving = (ShardRange(0, half, 0, "a", "c"), ShardRange(half, 2**64, 0, "b", "c"))
+    new.saw(ShardMap(moving), "5")
+    for each in new.held:
+        new.filled(each)
+    first = new.next_map(in_turn=True)
+    assert first is not None
+    assert [each.ready for each in first.ranges] == [True, False]
+    new.saw(first, "6")
+    assert new.next_map(in_turn=True) is None
+    late = new.next_map()
+    assert late is not None, "an owner that takes long must not delay other owners"
+    assert [each.ready for each in late.ranges] == [True, True]
+    new.saw(ShardMap((first.ranges[0].given_to("c"), moving[1])), "7")
+    second = new.next_map(in_turn=True)
+    assert second is not None
+    assert [each.ready for each in second.ranges] == [False, True]
+
+
 def test_canceled_handover_resumes_work() -> None:
     owner = member("a")
     owner.saw(one("a", "b", ready=True), "5")

@@ -16,6 +16,7 @@ arrive late.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import final
 
 from deltaloop.api.resource_version import compare_resource_versions
@@ -72,9 +73,21 @@ class Member:
         """Record that no reconcile and no write of the member runs in a stopping range."""
         self._idle.add(_key(each))
 
-    def next_map(self) -> ShardMap | None:
-        """Return the map to write with ``version`` as its precondition, or None without a change."""
-        new = self.map.replace(lambda each: (self._step(each),))
+    @property
+    def is_switching(self) -> bool:
+        """True if a range waits for the write of its owner."""
+        return any(each.ready for each in self.map.ranges)
+
+    def next_map(self, *, in_turn: bool = False) -> ShardMap | None:
+        """Return the map to write with ``version`` as its precondition, or None without a change.
+
+        With ``in_turn``, ranges of one owner become ready at a time, so that no write of an owner finds a newer map.
+        """
+        filled = [each for each in self.map.ranges if self._is_filled(each)]
+        owners = {each.owner for each in filled}
+        if in_turn:
+            owners = {min(owners)} if owners and not self.is_switching else set[str]()
+        new = self.map.replace(lambda each: (self._step(each, owners),))
         return None if new == self.map else new
 
     def released_map(self) -> ShardMap:
@@ -83,10 +96,13 @@ class Member:
             lambda each: (each.given_to(each.successor) if self.uid and each.owner == self.uid else each,)
         )
 
-    def _step(self, each: ShardRange) -> ShardRange:
+    def _is_filled(self, each: ShardRange) -> bool:
+        return each.successor == self.uid != "" and not each.ready and (each.start, each.end) in self._filled
+
+    def _step(self, each: ShardRange, owners: Collection[str]) -> ShardRange:
         if not self.uid:
             return each
-        if each.successor == self.uid and not each.ready and (each.start, each.end) in self._filled:
+        if each.owner in owners and self._is_filled(each):
             return ShardRange(each.start, each.end, each.epoch, each.owner, each.successor, ready=True)
         if each.owner == self.uid and each.ready and _key(each) in self._idle:
             return each.given_to(each.successor)
