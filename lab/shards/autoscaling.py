@@ -2,7 +2,7 @@
 
 A real kube-apiserver and kube-controller-manager run the recipe of the page, ten times faster: all times are divided by
 ten. Each Pod of its Deployment is a process of a sharded program. A small server of the custom metrics API reads their
-``/metrics``. Changes arrive faster than two members can reconcile them, until more members have caught up for a while.
+``/metrics``. Many objects change at once, and then changes arrive faster than two members can reconcile them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import deltaloop as dl
 from deltaloop.api.yaml_reader import read_yaml
 from deltaloop.apiserver.tls import CertificateAuthority
-from deltaloop.kinds import CONFIG_MAP, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, NAMESPACE, POD, SERVICE
+from deltaloop.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HORIZONTAL_POD_AUTOSCALER, NAMESPACE, POD, SERVICE
 from deltaloop.testing.servers.control_plane import ControlPlaneAssets, ControlPlaneError
 from lab.kube.build import assets, build, go_command
 from lab.shards.checking import entries, reconciled_twice
@@ -44,6 +44,8 @@ GROUP: Final = "custom.metrics.k8s.io/v1beta2"
 NAMESPACES: Final = [f"team-{place:03}" for place in range(100)]
 OBJECTS: Final = 8
 """Number of objects of each namespace."""
+BURST: Final = 400
+"""Number of objects that change at once."""
 RATE: Final = 30.0
 """Changes per second. A member reconciles ten per second."""
 LOAD_SECONDS: Final = 120.0
@@ -265,16 +267,19 @@ class Run:
     seen: list[Seen] = field(default_factory=list[Seen])
 
     async def load(self) -> None:
-        """Change random objects at a constant rate."""
-        chosen, until = random.Random(1), time.monotonic() + LOAD_SECONDS
+        """Change many objects at once, and then random objects at a constant rate."""
+        chosen, objects = random.Random(1), [(f"c{number}", each) for each in NAMESPACES for number in range(OBJECTS)]
+        await asyncio.gather(*(self._change(*each) for each in chosen.sample(objects, BURST)))
         due = time.monotonic()
+        until = due + LOAD_SECONDS
         while due < until:
-            self.changes += 1
-            patch = {"data": {"value": str(self.changes)}}
-            name, namespace = f"c{chosen.randrange(OBJECTS)}", chosen.choice(NAMESPACES)
-            await self.client.patch(CONFIG_MAP, name, patch, namespace=namespace)
+            await self._change(*chosen.choice(objects))
             due += 1 / RATE
             await asyncio.sleep(max(0.0, due - time.monotonic()))
+
+    async def _change(self, name: str, namespace: str) -> None:
+        self.changes += 1
+        await self.client.patch(CONFIG_MAP, name, {"data": {"value": str(self.changes)}}, namespace=namespace)
 
     async def watch(self) -> None:
         while True:
@@ -328,12 +333,25 @@ async def scale(place: Place) -> int:
                     lambda: run.seen[-1].replicas == len(kubelet.members) == least, seconds=SCALE_IN_SECONDS
                 )
             lost = await run.lost()
+            rescales = [
+                each["message"]
+                for each in await client.list_all(EVENT, namespace="default")
+                if each["reason"] == "SuccessfulRescale"
+            ]
             for task in background:
                 task.cancel()
-    return report(run, loaded, lost, entries(kubelet.journals), least=least, target=target)
+    print("\n".join(rescales))
+    found = problems(run, loaded, lost, entries(kubelet.journals), least=least, target=target)
+    if not any(metric in each for each in rescales):
+        found.append("the age of the oldest keys added no replicas")
+    print("\n".join(found) or "passed")
+    return int(bool(found))
 
 
-def report(run: Run, loaded: int, lost: list[str], journal: list[dict[str, Any]], *, least: int, target: float) -> int:
+def problems(
+    run: Run, loaded: int, lost: list[str], journal: list[dict[str, Any]], *, least: int, target: float
+) -> list[str]:
+    """Print the result, and return its problems."""
     busy = run.seen[:loaded]
     most, highest = max(each.replicas for each in run.seen), max(busy, key=lambda each: each.age)
     settled = [each for each in busy if each.at > busy[-1].at - SETTLED_SECONDS]
@@ -359,7 +377,7 @@ def report(run: Run, loaded: int, lost: list[str], journal: list[dict[str, Any]]
         if re.search(" (ERROR|CRITICAL) ", line)
     ]
     print(f"errors in logs: {len(errors)} {errors[:3]}")
-    problems = {
+    conditions = {
         "replicas were added without load": any(each.replicas != least for each in busy if not each.changes),
         "no key waited longer than the target": highest.age < target,
         "no replicas were added": most < least + 2,
@@ -371,9 +389,7 @@ def report(run: Run, loaded: int, lost: list[str], journal: list[dict[str, Any]]
         "keys were reconciled by two Pods at a time": bool(twice),
         "Pods logged errors": bool(errors),
     }
-    found = [problem for problem, holds in problems.items() if holds]
-    print("\n".join(found) or "passed")
-    return int(bool(found))
+    return [problem for problem, holds in conditions.items() if holds]
 
 
 def programs() -> ControlPlaneAssets:

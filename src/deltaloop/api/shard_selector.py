@@ -6,14 +6,15 @@ Source: apimachinery pkg/sharding (hash.go, selector.go).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, Literal, Protocol, TypeAlias, final
 
 from deltaloop.api.errors import InvalidSelectorError
 from deltaloop.api.resource import Resource
+from deltaloop.api.watch_event import WatchEvent
 
-ShardField: TypeAlias = Literal["uid", "namespace", "name"]
+ShardField: TypeAlias = Literal["uid", "namespace", "name", "label"]
 
 HASH_SPACE: Final = 2**64
 _OFFSET_BASIS: Final = 0xCBF29CE484222325
@@ -42,6 +43,22 @@ def subtracted(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, in
     return left
 
 
+def label_hash(obj: Resource, label: str) -> int:
+    """Return the hash of a label's value, or else of the namespace, or else of the name."""
+    value = obj.labels.get(label)
+    return _namespace_hash(obj.namespace or obj.name if value is None else value)
+
+
+class ShardFollower(Protocol):
+    """Receiver of all objects of a reflector, which decides about storing them."""
+
+    def listed(self, obj: Resource, *, selected: bool, whole: bool) -> bool: ...
+
+    def replaced(self, keys: Collection[str]) -> None: ...
+
+    def follow(self, event: WatchEvent, *, selected: bool) -> WatchEvent | None: ...
+
+
 def selects_namespace(selector: ShardSelector, namespace: str) -> bool:
     """Return whether a selector by namespace selects the objects of a namespace."""
     return bisect_right(selector._bounds, _namespace_hash(namespace)) % 2 == 1  # noqa: SLF001 - of this module
@@ -49,26 +66,37 @@ def selects_namespace(selector: ShardSelector, namespace: str) -> bool:
 
 @final
 class ShardSelector:
-    """Ranges of hashes, in which an object is selected by the hash of its uid, its namespace or its key.
+    """Ranges of hashes, in which an object is selected by the hash of its uid, namespace, key, or label.
 
-    ``str()`` returns the value of the query parameter ``shardSelector``. It is empty for the field ``name``, which
-    servers do not support.
+    ``str()`` returns the query parameter ``shardSelector``. It is empty for ``name`` and ``label``, without support by
+    servers.
 
     Attributes:
-        field: Hashed field: ``uid``, ``namespace``, or ``name`` for the namespace and name.
+        field: Hashed field: ``uid``, ``namespace``, ``name`` for the namespace and name, or ``label``.
         ranges: Pairs of an inclusive lower bound and an exclusive upper bound, from 0 to 2**64.
     """
 
-    __slots__ = ("_bounds", "field", "ranges")
+    __slots__ = ("_bounds", "_label", "field", "follower", "ranges")
 
-    def __init__(self, field: ShardField, ranges: Sequence[tuple[int, int]]) -> None:
-        """Check the bounds.
+    def __init__(
+        self,
+        field: ShardField,
+        ranges: Sequence[tuple[int, int]],
+        *,
+        label: str = "",
+        follower: ShardFollower | None = None,
+    ) -> None:
+        """Check the bounds. ``label`` is the key of the hashed label.
 
         Raises:
             InvalidSelectorError: If the field is unknown, or a range is missing, empty or outside the hash space.
         """
-        if field not in ("uid", "namespace", "name"):
-            raise InvalidSelectorError(f'ShardSelector.field must be "uid", "namespace" or "name", got {field!r}')
+        if field not in ("uid", "namespace", "name", "label"):
+            raise InvalidSelectorError(
+                f'ShardSelector.field must be "uid", "namespace", "name" or "label", got {field!r}'
+            )
+        if (field == "label") != bool(label):
+            raise InvalidSelectorError('ShardSelector.label must be set if field is "label", and only then')
         if not ranges:
             raise InvalidSelectorError(
                 "ShardSelector.ranges must contain a range, got none. Omit the selector to select all"
@@ -79,6 +107,8 @@ class ShardSelector:
                     f"each range must satisfy 0 <= start < end <= 2**64, got ({start:#x}, {end:#x})"
                 )
         self.field: ShardField = field
+        self.follower: ShardFollower | None = follower
+        self._label = label
         self.ranges: tuple[tuple[int, int], ...] = tuple(ranges)
         bounds: list[int] = []
         for start, end in sorted(self.ranges):
@@ -92,6 +122,8 @@ class ShardSelector:
         """Return whether the hash of the object's field is in a range."""
         if self.field == "namespace":
             number = _namespace_hash(obj.namespace)
+        elif self._label:
+            number = label_hash(obj, self._label)
         else:
             number = shard_hash(obj.uid if self.field == "uid" else obj.key)
         return bisect_right(self._bounds, number) % 2 == 1
@@ -99,10 +131,10 @@ class ShardSelector:
     def without(self, other: ShardSelector) -> ShardSelector | None:
         """Return the parts outside of another selector of the same field, or None without such parts."""
         left = subtracted(self.ranges, other.ranges)
-        return ShardSelector(self.field, left) if left else None
+        return ShardSelector(self.field, left, label=self._label, follower=self.follower) if left else None
 
     def __str__(self) -> str:
-        if self.field == "name":
+        if self.field in ("name", "label"):
             return ""
         return " || ".join(
             f"shardRange(object.metadata.{self.field}, '{start:#018x}', '{end:#018x}')" for start, end in self.ranges
@@ -114,7 +146,7 @@ class ShardSelector:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ShardSelector):
             return NotImplemented
-        return (self.field, self.ranges) == (other.field, other.ranges)
+        return (self.field, self._label, self.ranges) == (other.field, other._label, other.ranges)
 
     def __hash__(self) -> int:
-        return hash((self.field, self.ranges))
+        return hash((self.field, self._label, self.ranges))

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
-from deltaloop.api.shard_selector import ShardSelector
+from deltaloop.api.shard_selector import ShardFollower, ShardSelector
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Change, DeltaType, Unread
@@ -143,6 +143,8 @@ class Reflector:
         self._receive_object = receive
         shard = shard_selector_of(lister_watcher)
         self._selects = None if shard is None else shard.matches  # servers without KEP-5866 send all objects
+        self._follower = None if shard is None else shard.follower
+        self._lists_all = True
         self._is_old: Callable[[Resource], bool] | None = None
         self._wanted: tuple[ShardSelector, asyncio.Future[None]] | None = None
         self._reading: asyncio.Timeout | None = None
@@ -189,14 +191,18 @@ class Reflector:
         """Continue with another shard, of which only new ranges are listed.
 
         It waits until they are in the store. The source must be a ``ListWatch`` with a shard. Other objects stay in the
-        store. A later call replaces a call that still waits.
+        store.
+
+        Raises:
+            RuntimeError: If a later call replaces the shard.
         """
-        if self._wanted is not None:
-            self._wanted[1].cancel()
+        if self._wanted is not None and not self._wanted[1].done():
+            self._wanted[1].set_exception(RuntimeError(f"{self.name} changed to another shard"))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wanted = shard, done
-        if self._reading is not None and not self._reading.expired():
+        if self._reading is not None:
             self._reading.reschedule(asyncio.get_running_loop().time())
+            self._reading = None  # a timeout that expires cannot be changed
         await done
 
     async def _change_shard(self, shard: ShardSelector, done: asyncio.Future[None]) -> None:
@@ -229,6 +235,7 @@ class Reflector:
 
     async def _list_ranges(self, source: ListWatch, gained: ShardSelector) -> tuple[list[Resource], str]:
         before, source.shard_selector, self._selects = source.shard_selector, gained, gained.matches
+        self._lists_all = False
         try:
             options = effects.first_page("", page_size=self._core.options.page_size, server_pages=True)
             found: list[Resource] = []
@@ -240,6 +247,7 @@ class Reflector:
                 options = options.replace(continue_=page.continue_, resource_version="")
         finally:
             source.shard_selector, self._selects = before, None if before is None else before.matches
+            self._lists_all = True
 
     async def _list(self, effect: ListPage, loop: asyncio.AbstractEventLoop) -> None:
         if not effect.options.continue_:
@@ -259,7 +267,7 @@ class Reflector:
         """Select the shard of a page, apply ``receive`` to its objects, and release the old objects in turn."""
         receive = self._receive_object
         if self._selects is not None:
-            page = replace(page, items=tuple(filter(self._selects, page.items)))
+            page = replace(page, items=tuple(filter(self._stores, page.items)))
         if receive is None:
             return page
         objects = [*page.items]
@@ -271,6 +279,12 @@ class Reflector:
                 await asyncio.sleep(0)
         return replace(page, items=tuple(objects))
 
+    def _stores(self, obj: Resource) -> bool:
+        selected = self._selects is None or self._selects(obj)
+        if self._follower is None:
+            return selected
+        return self._follower.listed(obj, selected=selected, whole=self._lists_all)
+
     async def _replace(self, listed: CompleteList, loop: asyncio.AbstractEventLoop) -> None:
         self._metrics.listed(seconds=loop.time() - self._began_at, items=len(listed.items), streamed=False)
         refusal = await self._replace_with(listed)
@@ -279,6 +293,8 @@ class Reflector:
 
     async def _replace_with(self, listed: CompleteList) -> Exception | None:
         self._is_old = None
+        if self._follower is not None:
+            self._follower.replaced({obj.key for obj in listed.items} | listed.unread.keys)
         if listed.skipped:
             _logger.warning(
                 "list contains unreadable objects, keeping their cached state",
@@ -444,7 +460,7 @@ class Reflector:
     ) -> tuple[CompleteList | None, Sequence[WatchEvent]]:
         handled = 0
         core, until = self._core, self._core.give_up_at
-        receive, selects = self._receive_object, self._selects
+        receive, selects = self._receive_object, None if self._selects is None else self._stores
         while batch := await batches():
             now = loop.time()
             taken = core.initial_events(batch, now) if receive is None and selects is None else 0
@@ -485,7 +501,7 @@ class Reflector:
         reading = asyncio.timeout_at(None if self._wanted is None else loop.time())
         try:
             async with reading:
-                self._reading = reading
+                self._reading = reading if self._wanted is None else None
                 await self._stream(stream, batches, rest, loop)
         except TimeoutError:
             if not reading.expired():
@@ -549,7 +565,9 @@ class Reflector:
             return 1
         if verdict is _APPLY:
             receive, selects, is_old = self._receive_object, self._selects, self._is_old
-            if is_old is not None:
+            if selects is not None and self._follower is not None:
+                changed, selects = self._followed(changed, self._follower, selects), None
+            elif is_old is not None:
                 changed = [event for event in changed if not is_old(event.object)]
             try:
                 self._write_all(
@@ -569,6 +587,18 @@ class Reflector:
         if version and self._updater is not None and (not taken or self._selects is not None):
             self._updater.update_resource_version(version)
         return handled
+
+    def _followed(
+        self, events: Sequence[WatchEvent], follower: ShardFollower, selects: Callable[[Resource], bool]
+    ) -> list[WatchEvent]:
+        is_old = self._is_old
+        found: list[WatchEvent] = []
+        for event in events:
+            selected = selects(event.object) and (is_old is None or not is_old(event.object))
+            followed = follower.follow(event, selected=selected)
+            if followed is not None:
+                found.append(followed)
+        return found
 
     def _warn_of_nameless(self, event: WatchEvent) -> None:
         _logger.warning(

@@ -114,6 +114,8 @@ def shard_notes(shard: Mapping[str, Any], *, found: bool) -> Iterator[str]:
             f"{shard['owner']} owns range {shard['range']} of the object, and {shard['member']} answers. Set --address "
             "to the owner."
         )
+    if shard.get("waits"):
+        yield one_line("all members must see the present label first. Check all members if this remains.")
     if shard["rangesWithoutOwner"]:
         yield one_line(f"{shard['rangesWithoutOwner']} ranges have no owner. Check all members.")
 

@@ -1,11 +1,8 @@
 """Driver of one member: renewed Lease, watched map, hand-overs, and the coordinator's duties.
 
-    Lease ──▶ term ──▶ map ──▶ caches of new ranges ──▶ reconciles in own ranges
-                        ▲                                          │ range moves: reconciles and writes end
-                        └───────────── compare-and-swap ◀──────────┘
-
-Each member runs the coordinator's code. The member with the lowest uid acts, so no further election is necessary. The
-protocol does not depend on this choice.
+Lease ──▶ term ──▶ map ──▶ caches of new ranges ──▶ reconciles in own ranges
+                    ▲                                          │ range moves: reconciles and writes end
+                    └───────────── compare-and-swap ◀──────────┘
 """
 
 from __future__ import annotations
@@ -31,14 +28,16 @@ from deltaloop.cache.informer import Informer
 from deltaloop.client import Client, DeleteOptions
 from deltaloop.leaderelection import LeaderElectionMetrics, LeaderElector, LeaseLock, Term
 from deltaloop.leaderelection.clock import boot_time
-from deltaloop.sharding.core.key_ranges import KeyRanges
+from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey
 from deltaloop.sharding.core.member import Member
 from deltaloop.sharding.core.membership import MemberLease, Membership
 from deltaloop.sharding.core.ownership import NOISE_AFTER, Ownership, RangeState, ShardState
 from deltaloop.sharding.core.planning import Report, combined_load, plan
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap, ShardRange
+from deltaloop.sharding.labels import LabelDriver
 from deltaloop.sharding.objects import (
     LEAVING_LABEL,
+    SEEN_LABEL,
     SHARDS_LABEL,
     ShardOptions,
     map_text,
@@ -71,21 +70,17 @@ class ShardWork(Protocol):
         """Cache exactly the objects of the ranges. Wait until the caches are complete."""
         ...
 
-    def is_running(self, is_in: Callable[[str], bool]) -> bool:
-        """Return whether a reconcile of a key runs for which the function returns True."""
-        ...
+    def is_running(self, is_in: Callable[[str], bool]) -> bool: ...
 
-    def interrupt(self, is_in: Callable[[str], bool]) -> None:
-        """Cancel running reconciles, for keys for which the function returns True."""
-        ...
+    def interrupt(self, is_in: Callable[[str], bool]) -> None: ...
 
-    def queue(self, is_in: Callable[[str], bool]) -> None:
-        """Queue cached objects, for keys for which the function returns True."""
-        ...
+    def queue(self, is_in: Callable[[str], bool]) -> None: ...
 
-    def objects(self) -> Mapping[int, float]:
-        """Return the number of objects of each hash."""
-        ...
+    def objects(self) -> Mapping[int, float]: ...
+
+    def reached(self) -> int: ...
+
+    def queue_keys(self, keys: list[str]) -> None: ...
 
 
 @final
@@ -128,7 +123,8 @@ class ShardMember:
             lock, options.election, client=client, metrics=metrics, clock=clock, random=random
         )
         duration = float(math.ceil(options.election.lease_duration))
-        self.share: Share = Share(options.key, member=identity, settling=duration, clock=clock)
+        by: ShardKey = "label" if options.label else options.key
+        self.share: Share = Share(by, member=identity, settling=duration, clock=clock, label=options.label)
         self.share.range_name = self._range_name
         self._client = client
         self._clock = clock
@@ -188,7 +184,8 @@ class ShardMember:
         return next((each for each in self.state.ranges if each.start <= number < each.end), None)
 
     def _range_name(self, key: str) -> str:
-        return f"{self._member.map.find(self.share.number_of(key)).start:016x}" if self._member.map.ranges else ""
+        number = self.share.number_of(key)
+        return f"{self._member.map.find(number).start:016x}" if self._member.map.ranges and number >= 0 else ""
 
     @property
     def has_left(self) -> bool:
@@ -262,7 +259,13 @@ class ShardMember:
     async def _take_part(self, work: ShardWork) -> None:
         holding: asyncio.Task[None] | None = None
         wanted, held = None, KeyRanges()
-        self._member.uid = await self._find_uid()
+        self._member.uid, published = await self._find_uid()
+        following: asyncio.Task[None] | None = None
+        if self.share.labels is not None:
+            self.share.labels.restart()
+            driver = LabelDriver(self._client, self.options, self.share.labels, self._labels, self._clock)
+            following = asyncio.create_task(driver.run(self._member.uid, published, work), name="labels of members")
+            following.add_done_callback(_report_failure)
         self._decoded = None  # the state of the last term must not remain
         try:
             while True:
@@ -270,32 +273,34 @@ class ShardMember:
                 self._see()
                 hold = KeyRanges((each.start, each.end) for each in self._member.held)
                 held = held.common(hold)
-                if holding is not None and holding.done() and not holding.cancelled() and wanted is not None:
+                if holding is not None and holding.done() and wanted is not None:
                     failed, holding = holding.exception(), None
                     if failed is None:
                         held = wanted.common(hold)
                     else:
                         self._failed("caches of new ranges are not complete, retrying", failed)
                         wanted, self._wait_until = None, self._clock() + _RETRY
-                if hold != wanted and (wanted is not None or self._clock() >= self._wait_until):
-                    if holding is not None:
-                        holding.cancel()
+                # Changes of the caches must not overlap. If a change was canceled, it could take effect later.
+                is_due = holding is None and (wanted is not None or self._clock() >= self._wait_until)
+                if hold != wanted and is_due:
                     wanted = hold
                     holding = asyncio.create_task(work.hold(hold), name=f"caches of {self.options.name}")
                     holding.add_done_callback(self._wake)
                 self._share_out(work, held)
                 if self.has_left and self._leaving:
                     self.on_left()
-                if await self._advance():
-                    continue
-                await self._report(work, held, hold)
+                if self.share.is_valid():
+                    if await self._advance():
+                        continue
+                    await self._report(work, held, hold)
                 await self._wait()
         finally:
-            if holding is not None:
-                holding.cancel()
-                await asyncio.gather(holding, return_exceptions=True)
+            tasks = [task for task in (holding, following) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _find_uid(self) -> str:
+    async def _find_uid(self) -> tuple[str, str]:
         """Read the Lease of this term. A cached Lease could be an earlier one of the same name."""
         while True:
             try:
@@ -304,7 +309,7 @@ class ShardMember:
                 self._failed("cannot read the Lease of a shard member, retrying", error)
                 await asyncio.sleep(_RETRY)
             else:
-                return found.uid
+                return found.uid, found.labels.get(SEEN_LABEL, "")
 
     async def _wait(self) -> None:
         now, seen_at = self._clock(), self._seen_at
@@ -384,7 +389,7 @@ class ShardMember:
                 work.interrupt(is_in)
 
     def _is_in(self, each: ShardRange) -> Callable[[str], bool]:
-        return lambda key: each.start <= self.share.number_of(key) < each.end
+        return lambda key: self.share.is_in(key, each)
 
     async def _advance(self) -> bool:
         """Send at most one request that changes the map or the members, and return True after a request."""
@@ -447,7 +452,7 @@ class ShardMember:
             return False
         load = combined_load(self._member.map, reports(self._stored))
         moves = load.covered or is_late
-        new = plan(self._member.map, members, dead, load.points, moves=moves, by_time=load.by_time)
+        new = plan(self._member.map, members, dead, load.points, moves=moves, cuts=load.exact, by_time=load.by_time)
         if new is None:
             self._at_rest = asked
             return False

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, final
 import msgspec
 
 from deltaloop._internal.option_types import Options, check_types
+from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.leaderelection.config import LeaderElectionConfig
@@ -18,6 +19,7 @@ from deltaloop.sharding.core.planning import Report
 
 SHARDS_LABEL: Final = "deltaloop.dev/shards"
 LEAVING_LABEL: Final = "deltaloop.dev/leaving"
+SEEN_LABEL: Final = "deltaloop.dev/seen"
 _MAP: Final = "ranges"
 _LOAD: Final = "load."
 
@@ -32,6 +34,7 @@ class ShardOptions(Options, frozen=True, kw_only=True):
         key: Hashed part of a key: ``namespace``, so that all objects of a namespace belong to one member, or ``name``
             for the namespace and name. Servers can select by namespace only, so with ``name`` each member receives
             all changes. Cluster-scoped objects use the name.
+        label: Key of a label. Its value replaces ``key``. Objects without it use the namespace.
         election: Durations of the members' Leases.
         drain_timeout: Time for the reconciles of a moving range to end before they are canceled.
     """
@@ -39,6 +42,7 @@ class ShardOptions(Options, frozen=True, kw_only=True):
     name: str
     namespace: str
     key: Literal["namespace", "name"] = "namespace"
+    label: str = ""
     election: LeaderElectionConfig = LeaderElectionConfig()
     drain_timeout: float = 20.0
 
@@ -47,6 +51,11 @@ class ShardOptions(Options, frozen=True, kw_only=True):
         for option in ("name", "namespace"):
             if not getattr(self, option):
                 raise InvalidArgumentError("must not be empty.", argument=f"ShardOptions.{option}")
+        if self.label and self.key != "namespace":
+            raise InvalidArgumentError("must not be combined with key. Omit key.", argument="ShardOptions.label")
+        if self.label and label_key_problems(self.label):
+            problem = f"must be the key of a label, got {self.label!r}."
+            raise InvalidArgumentError(problem, argument="ShardOptions.label")
 
     @property
     def map_name(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey, number_of
+from deltaloop.sharding.core.label_keys import LabelKeys
 from deltaloop.sharding.core.reconcile_time import ReconcileTime
 
 if TYPE_CHECKING:
@@ -40,13 +41,17 @@ class Share:
         held: Hashes for which the caches are complete.
         owned: Hashes of the keys that the member may reconcile.
         time: Reconcile time by hash.
+        labels: Keys by label, or None.
     """
 
-    def __init__(self, by: ShardKey, *, member: str, settling: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, by: ShardKey, *, member: str, settling: float, clock: Callable[[], float], label: str = ""
+    ) -> None:
         """Create an empty share.
 
         Args:
             by: Hashed part of a key.
+            label: Key of the label.
             member: Identity of the member, for errors.
             settling: Longest time in seconds between the start of a request and its arrival.
             clock: Monotonic clock in seconds.
@@ -63,21 +68,31 @@ class Share:
         self._settling = settling
         self._clock = clock
         self._finishing = KeyRanges()
-        self._writes: Counter[int] = Counter()
-        self._unknown: dict[int, float] = {}
+        self._writes: Counter[str] = Counter()
+        self._unknown: dict[str, float] = {}
+        self.labels: LabelKeys | None = LabelKeys(label, is_busy=self._is_busy) if by == "label" else None
+        self.is_running: Callable[[str], bool] = lambda _: False
 
     def number_of(self, key: str) -> int:
-        return number_of(key, self.by)
+        return number_of(key, self.by) if self.labels is None else self.labels.number_of(key)
+
+    def is_in(self, key: str, each: ShardRange) -> bool:
+        if self.labels is None:
+            return each.start <= number_of(key, self.by) < each.end
+        return any(each.start <= number < each.end for number in self.labels.numbers_of(key))
 
     def owns(self, key: str) -> bool:
         """Return whether the member may begin a reconcile of a key."""
-        return number_of(key, self.by) in self.owned and self.is_valid()
+        return self.number_of(key) in self.owned and self.is_valid() and self.may_begin(key)
+
+    def may_begin(self, key: str) -> bool:
+        return self.labels is None or self.labels.may_begin(key)
 
     def covers(self, namespace: str | None, name: str | None) -> bool:
         """Return whether the caches contain an object, or a complete namespace if ``name`` is None."""
         if self.by == "namespace" and namespace:
             return number_of(f"{namespace}/", "namespace") in self.held
-        return bool(name) and number_of(f"{namespace}/{name}" if namespace else str(name), self.by) in self.held
+        return bool(name) and self.number_of(f"{namespace}/{name}" if namespace else str(name)) in self.held
 
     def change(self, owned: Iterable[ShardRange], finishing: Iterable[ShardRange]) -> None:
         """Set the ranges in which reconciles may begin, and those in which they end."""
@@ -87,31 +102,35 @@ class Share:
 
     def loses(self, key: str) -> bool:
         """Return whether a running reconcile of a key must stop, because the range has another owner."""
-        return number_of(key, self.by) not in self._finishing
+        if self.labels is None:
+            return number_of(key, self.by) not in self._finishing
+        return not any(number in self._finishing for number in self.labels.numbers_of(key))
 
     def guard(self, key: str) -> KeyGuard:
         return KeyGuard(self, key)
 
     def writes_until(self, each: ShardRange) -> float:
         """Return the time until which a write of a range can arrive: infinity during a request, else -infinity."""
-        if any(number and each.start <= place < each.end for place, number in self._writes.items()):
+        if any(self.is_in(key, each) for key in self._writes):
             return float("inf")
         now = self._clock()
-        self._unknown = {place: until for place, until in self._unknown.items() if until > now}
-        return max((at for place, at in self._unknown.items() if each.start <= place < each.end), default=-float("inf"))
+        self._unknown = {key: until for key, until in self._unknown.items() if until > now}
+        return max((at for key, at in self._unknown.items() if self.is_in(key, each)), default=-float("inf"))
+
+    def _is_busy(self, key: str) -> bool:
+        return self.is_running(key) or key in self._writes or self._unknown.get(key, -float("inf")) > self._clock()
 
     def began(self, key: str, action: str) -> None:
         if self.loses(key) or not self.is_valid():
             raise RangeNotOwnedError(key, self.member, action)
-        self._writes[self.number_of(key)] += 1
+        self._writes[key] += 1
 
     def ended(self, key: str, *, unknown: bool) -> None:
-        number = self.number_of(key)
-        self._writes[number] -= 1
-        if not self._writes[number]:
-            del self._writes[number]
+        self._writes[key] -= 1
+        if not self._writes[key]:
+            del self._writes[key]
         if unknown:
-            self._unknown[number] = self._clock() + self._settling
+            self._unknown[key] = self._clock() + self._settling
 
 
 @final

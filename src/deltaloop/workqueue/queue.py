@@ -475,9 +475,12 @@ class WorkQueue(Generic[K]):
 
     def _watch_runs(self) -> None:
         """Report the waiting items and current runs periodically while there are any, on the event loop."""
-        if self._metrics is None or self._metrics_timer is not None or self._core.is_idle or self._loop is None:
+        if self._metrics is None or self._metrics_timer is not None or self._loop is None:
             return
-        self._metrics_timer = self._loop.call_later(self._options.metrics_period, self._report_runs)
+        with self._lock:
+            is_idle = self._core.is_idle()
+        if not is_idle:
+            self._metrics_timer = self._loop.call_later(self._options.metrics_period, self._report_runs)
 
     def _report_runs(self) -> None:
         self._metrics_timer = None

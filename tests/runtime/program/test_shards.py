@@ -16,7 +16,7 @@ import deltaloop as dl
 from deltaloop.api import kinds
 from deltaloop.cache import HandlerFuncs, InformerFactory
 from deltaloop.client import Client
-from deltaloop.errors import RangeNotOwnedError
+from deltaloop.errors import InvalidControllerError, RangeNotOwnedError
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import Context, Controller, Manager, ManagerOptions, Request, controller
 from deltaloop.sharding import ShardMember, ShardOptions
@@ -119,6 +119,9 @@ class Fleet:
                     if obj.name == "a" and (obj.get("data") or {}).get("seen") == value
                 }
         return by
+
+
+async def nothing(request: Request, ctx: Context) -> None: ...
 
 
 @asynccontextmanager
@@ -261,6 +264,49 @@ async def test_cluster_scoped_objects_and_keys_by_name_have_one_owner_each() -> 
         assert len(set((await f.converged("1")).values())) == 2
         sizes = [len(manager.informers[0].indexer) for manager in f.managers.values()]
         assert sum(sizes) == len(await f.w.client.list(CM))
+
+
+async def test_objects_with_one_label_value_belong_to_one_member_also_after_the_label_changes() -> None:
+    async with fleet("a", "b", label="tenant") as f:
+        await f.change_all("1")
+        by = await f.converged("1")  # without the label, the namespace decides
+        assert set(by.values()) == {"a", "b"}
+        f.seconds = 1.0  # a running reconcile ends first; ``reconcile`` asserts that no other begins before
+        for tenant in ("one", "two", "three"):
+            for namespace in NAMESPACES:
+                labels = {"metadata": {"labels": {"tenant": tenant}}, "data": {"value": tenant}}
+                await f.w.client.patch(CM, "a", labels, namespace=namespace)
+            by = await f.converged(tenant)
+            assert len(set(by.values())) == 1
+        sizes = [len(manager.informers[0].indexer) for manager in f.managers.values()]
+        assert sum(sizes) == len(await f.w.client.list(CM))
+        # The owner of a new label reconciles a deletion, and not the former owner.
+        for counts in f.reconciled.values():
+            counts.clear()
+        owner = by[NAMESPACES[0]]
+        await f.w.client.delete(CM, "a", namespace=NAMESPACES[0])
+        await asyncio.sleep(5.0)
+        assert {name for name, counts in f.reconciled.items() if counts[f"{NAMESPACES[0]}/a"]} == {owner}
+        # Labels change while ranges move.
+        await f.w.client.create(CM, {"metadata": {"name": "a", "namespace": NAMESPACES[0]}, "data": {"value": "0"}})
+        f.start("c")
+        for place, namespace in enumerate(NAMESPACES):
+            labels = {"metadata": {"labels": {"tenant": f"{place % 8}"}}, "data": {"value": "4"}}
+            await f.w.client.patch(CM, "a", labels, namespace=namespace)
+            await asyncio.sleep(0.2)
+        by = await f.converged("4")
+        assert all(by[namespace] == by[NAMESPACES[place % 8]] for place, namespace in enumerate(NAMESPACES))
+
+
+async def test_a_program_with_several_kinds_cannot_be_sharded_by_a_label() -> None:
+    async with fleet("a") as f:
+        other = controller("v1/Secret", name="secrets")(nothing)
+        shards = ShardOptions(name="both", namespace="default", label="tenant", election=ELECTION)
+        member = ShardMember(f.w.client, shards, identity="p", clock=now, random=lambda: 0.5)
+        manager = Manager(f.w.client, [f.declare("p"), other], shards=member, options=ManagerOptions(preflight=False))
+        with pytest.raises(InvalidControllerError) as caught:
+            await manager.run()
+        assert (caught.value.controller, caught.value.argument) == ("secrets", "resource")
 
 
 async def test_a_range_without_an_owner_makes_all_members_unready() -> None:

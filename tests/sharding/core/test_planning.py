@@ -130,8 +130,10 @@ def test_the_report_of_the_owner_counts_and_otherwise_that_of_an_earlier_owner()
     old = Report.of(KeyRanges([(0, HASH_SPACE)]), {1: 5.0, half + 1: 6.0}, 64)
     new = Report.of(KeyRanges([(0, half)]), {1: 7.0}, 64)
     both, one = (combined_load(shard_map, each) for each in ({"gone": old, "u0": new}, {"u0": new}))
-    assert (both.points, both.covered) == ([(1, 7.0), (half + 1, 6.0)], True)
-    assert (one.points, one.covered) == ([(1, 7.0)], False)
+    assert (both.points, both.covered, both.exact) == ([(1, 7.0), (half + 1, 6.0)], True, False)
+    assert (one.points, one.covered, one.exact) == ([(1, 7.0)], False, False)
+    assert combined_load(shard_map, {"u0": new, "u1": Report.of(KeyRanges([(half, HASH_SPACE)]), {}, 64)}).exact
+    assert plan(shard_map, members(2), frozenset(), both.points, cuts=False) is None
     assert old.distance(old) == 0
     assert new.distance(old) > 0.5
 

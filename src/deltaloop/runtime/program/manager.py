@@ -488,6 +488,7 @@ class Manager:
             "member": self._shards.identity,
             "unownedSeconds": found.unowned_for,
             "rangesWithoutOwner": len(self._shards.state.unowned),
+            "waits": not self._shards.share.may_begin(key),
         }
 
     async def _start_servers(self, stack: AsyncExitStack) -> None:
@@ -585,8 +586,9 @@ class Manager:
         views, attribution, tracing = Views(), Attribution(), Tracing()
         work: MemberWork | None = None
         if self._shards is not None:
-            from deltaloop.runtime.program.shards import MemberWork
+            from deltaloop.runtime.program.shards import MemberWork, require_sharded_by_label
 
+            require_sharded_by_label(plans, self._shards.share)
             work = self._member_work = MemberWork(self._shards.share, clock)
         for plan in plans:
             loop = ReconcileLoop(

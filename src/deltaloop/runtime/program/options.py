@@ -11,6 +11,7 @@ from string import Formatter
 from typing import Any, Final, TypeAlias
 
 from deltaloop._internal.option_types import check_types
+from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client.client import Client
 from deltaloop.events.core.draft import EventApi
@@ -89,6 +90,8 @@ class RunOptions:
             options of the leader election apply to these Leases.
         shard_by_name: Whether objects of one namespace can belong to different members. Each member then receives all
             changes. Requires ``shards``.
+        shard_by_label: Key of a label. Objects with the same value belong to one member, and without it, those of a
+            namespace. Each member receives all changes. Requires ``shards``.
         processes: Number of processes on this machine that share the objects. More than 1 includes ``shards``. Health,
             metrics and /explain of all processes have one address.
         metrics_bind_address: Address of /metrics, for example 0.0.0.0:8080, or 0 to disable it.
@@ -135,6 +138,7 @@ class RunOptions:
     retry_period: float = 2.0
     shards: bool = False
     shard_by_name: bool = False
+    shard_by_label: str | None = None
     processes: int = 1
     metrics_bind_address: str | None = None
     health_probe_bind_address: str = DEFAULT_HEALTH
@@ -196,8 +200,11 @@ class RunOptions:
             raise RunOptionError("{processes} must be >= 1, got {got}.", got=self.processes)
         if self.leader_elect and is_sharded(self):
             raise RunOptionError("{leader_elect} must not be combined with {shards}. Omit {leader_elect}.")
-        if self.shard_by_name and not is_sharded(self):
-            raise RunOptionError("{shard_by_name} requires {shards}. Add {shards}.")
+        for option in ("shard_by_name", "shard_by_label"):
+            if getattr(self, option) and not is_sharded(self):
+                raise RunOptionError(f"{{{option}}} requires {{shards}}. Add {{shards}}.")
+        if self.shard_by_name and self.shard_by_label:
+            raise RunOptionError("{shard_by_name} must not be combined with {shard_by_label}. Omit {shard_by_name}.")
         for option in ("rbac", "record_access") if self.processes > 1 else ():
             if getattr(self, option):
                 raise RunOptionError(f"{{{option}}} requires one process. Omit {{processes}}.")
@@ -259,6 +266,7 @@ def _is_address(address: str) -> bool:
 _RULES: Final[tuple[tuple[Callable[[Any], bool], str, tuple[str, ...]], ...]] = (
     (is_namespace, NAMESPACE_RULE, ("namespace", "leader_election_namespace")),
     (is_name, NAME_RULE, ("leader_election_id", "webhook_name", "webhook_service")),
+    (lambda key: not label_key_problems(key), "the key of a label", ("shard_by_label",)),
     (
         _is_address,
         "HOST:PORT, :PORT for all interfaces, or 0 to disable it",

@@ -138,6 +138,7 @@ async def run_program(
                     name=lease_name,
                     namespace=lease,
                     key="name" if options.shard_by_name else "namespace",
+                    label=options.shard_by_label or "",
                     election=election_timing(options),
                     drain_timeout=options.drain_timeout,
                 )

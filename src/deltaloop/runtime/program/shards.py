@@ -13,6 +13,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.shard_selector import ShardField, ShardSelector
 from deltaloop.cache.informer import Informer
 from deltaloop.runtime.enqueue import AcceptsKeys
+from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.program.wiring import Wire, Wires
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.runtime.reconcile.own_keys import OwnKeys
@@ -30,7 +31,21 @@ def field_of(wire: Wire, wires: Wires, share: Share) -> ShardKey | None:
     if share.by == "namespace" and wires.kind.namespaced:
         maps_anywhere = wire.watch.to is not None or bool(wire.watch.by_index) or bool(wire.watch.namespace)
         return "namespace" if is_primary or (wire.kind.namespaced and not maps_anywhere) else None
-    return "name" if is_primary else None
+    return ("label" if share.labels is not None else "name") if is_primary else None
+
+
+def require_sharded_by_label(plans: Sequence[Wires], share: Share) -> None:
+    if share.labels is None:
+        return
+    first = plans[0]
+    share.labels.namespaced = first.kind.namespaced
+    for plan in plans:
+        if plan.kind != first.kind or plan.controller.namespace != first.controller.namespace:
+            problem = f"must be {first.kind} in one program that is sharded by a label. Use separate programs."
+            raise InvalidControllerError(plan.controller.name, problem, argument="resource")
+        if plan.controller.sources and not plan.kind.namespaced:
+            problem = "must be empty if objects without a namespace are sharded by a label, because a key can lack one."
+            raise InvalidControllerError(plan.controller.name, problem, argument="sources")
 
 
 @final
@@ -41,6 +56,7 @@ class MemberWork:
         self._share = share
         self._clock = clock
         self._sources: list[OwnKeys] = []
+        share.is_running = lambda key: self.is_running(key.__eq__)
 
     def of_source(self, queue: AcceptsKeys) -> OwnKeys:
         keys = OwnKeys(queue, self._share, keeps_others=True)
@@ -50,13 +66,32 @@ class MemberWork:
     def selector(self, wire: Wire, wires: Wires) -> ShardSelector | None:
         """Return the selector of a cache before the member has ranges, or None if it needs all objects."""
         field = field_of(wire, wires, self._share)
-        return None if field is None else ShardSelector(field, _NOTHING)
+        return None if field is None else self._selector(field, _NOTHING)
+
+    def _selector(self, field: ShardField, bounds: Sequence[tuple[int, int]]) -> ShardSelector:
+        labels = self._share.labels
+        if labels is None or field != "label":
+            return ShardSelector(field, bounds)
+        return ShardSelector(field, bounds, label=labels.label, follower=labels)
 
     async def hold(self, ranges: KeyRanges) -> None:
         bounds = ranges.bounds or _NOTHING
         async with asyncio.TaskGroup() as group:
             for informer, field in self.informers.items():
-                group.create_task(informer.change_shard(ShardSelector(field, bounds)))
+                group.create_task(informer.change_shard(self._selector(field, bounds)))
+        if self._share.labels is not None:
+            self._share.labels.hold(KeyRanges(bounds))
+
+    def reached(self) -> int:
+        return min(int(each.last_sync_resource_version or 0) for each, by in self.informers.items() if by == "label")
+
+    def queue_keys(self, keys: list[str]) -> None:
+        trigger = Trigger(source="shard", verb="gained", at=self._clock())
+        for loop in self.loops:
+            for key in keys:
+                loop.inbox.add(key, trigger=trigger)
+        for each in self._sources:
+            each.take_up()
 
     def is_running(self, is_in: Callable[[str], bool]) -> bool:
         return any(is_in(run.key) for loop in self.loops for run in loop.runs.present())

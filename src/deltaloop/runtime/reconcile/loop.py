@@ -397,7 +397,8 @@ class ReconcileLoop:
             return wait
         assert self._client is not None
         await self._observer.look(key, triggers=triggers, client=self._client)
-        return 0.0 if self._stopping else None
+        moved = self.share is not None and not self.share.owns(key)
+        return 0.0 if self._stopping or moved else None
 
     def _begin(self, taken: Run[str], triggers: tuple[Trigger, ...], task: asyncio.Task[None]) -> Execution:
         key, now, controller = taken.item, self._clock(), self.controller.name

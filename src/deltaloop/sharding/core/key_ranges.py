@@ -9,8 +9,8 @@ from typing import Final, Literal, TypeAlias, final
 
 from deltaloop.api.shard_selector import shard_hash
 
-ShardKey: TypeAlias = Literal["namespace", "name"]
-"""Hashed part of a key: the namespace, or the namespace and name. Cluster-scoped objects always use the name."""
+ShardKey: TypeAlias = Literal["namespace", "name", "label"]
+"""Hashed part: the namespace, the namespace and name, or a label. Cluster-scoped objects have no namespace."""
 
 _hash: Final = lru_cache(65_536)(shard_hash)
 

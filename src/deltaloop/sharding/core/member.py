@@ -86,7 +86,7 @@ class Member:
         filled = [each for each in self.map.ranges if self._is_filled(each)]
         owners = {each.owner for each in filled}
         if in_turn:
-            owners = {min(owners)} if owners and not self.is_switching else set()
+            owners = {min(owners)} if owners and not self.is_switching else set[str]()
         new = self.map.replace(lambda each: (self._step(each, owners),))
         return None if new == self.map else new
 

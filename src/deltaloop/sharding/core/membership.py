@@ -1,10 +1,4 @@
-"""Decide which members are alive, by the rules of ``leaderelection.core.election``.
-
-A member that has crashed stops renewing its Lease. Another program deletes the Lease after it has seen no change for a
-whole lease duration on its own clock. The deletion specifies the version that it saw, so a concurrent renewal makes it
-fail. A member stops at its renew deadline, which is shorter. If a Lease is missing for another reason, its member may
-still work until its renew deadline, so it counts as alive for one more lease duration.
-"""
+"""Decide which members are alive, by the rules of ``leaderelection.core.election``."""
 
 from __future__ import annotations
 

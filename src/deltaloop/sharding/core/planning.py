@@ -1,8 +1,4 @@
-"""Decide the cuts and owners of the map.
-
-Ranges are cut at quantiles of the observed load. Equal ranges would be uneven: the high bits of FNV-1a depend little on
-the last characters of a name, so the names ``team-00`` to ``team-99`` are in one of 64 equal ranges.
-"""
+"""Decide the cuts and owners of the map."""
 
 from __future__ import annotations
 
@@ -59,7 +55,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True):
         *,
         rates: Mapping[int, float] | None = None,
     ) -> Report:
-        """Report the objects in ``held`` with a limited number of points, and the rates of the hashes up to each."""
+        """Report the load in ``held`` with a limited number of points."""
         points = summarized_load({number: each for number, each in objects.items() if number in held}, most, starts)
         numbers = [number for number, _ in points]
         times = [0.0] * len(points)
@@ -103,16 +99,18 @@ class CombinedLoad(msgspec.Struct, frozen=True):
     """Load in the reports of all members.
 
     Attributes:
-        points: Hashes and their load, which has the number of objects as its sum.
+        points: Hashes and their load. Its sum is the number of objects.
         rates: Hashes and their seconds of reconciles in a second.
-        by_time: Part of the load that is distributed by reconcile time, from 0 to 0.9. The rest is by objects.
+        by_time: Part of the load that follows the reconcile time.
         covered: True if the reports cover all ranges.
+        exact: True if each owner has reported its ranges, so that cuts do not change the load.
     """
 
     points: list[tuple[int, float]]
     rates: list[tuple[int, float]]
     by_time: float
     covered: bool
+    exact: bool
 
 
 def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> CombinedLoad:
@@ -122,13 +120,14 @@ def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> Combine
     """
     known = {uid: (report.held, report.load) for uid, report in reports.items()}
     found: list[tuple[int, float, float]] = []
-    covered = True
+    covered = exact = True
     for each in shard_map.ranges:
         order = sorted(known, key=lambda uid: (uid != each.owner, uid))
         source = next((uid for uid in order if known[uid][0].covers(each.start, each.end)), None)
         if source is None:
-            covered = False
+            covered = exact = False
             continue
+        exact = exact and source == each.owner
         load = known[source][1]
         first, after = (bisect_left(load, (bound, 0.0, 0.0)) for bound in (each.start, each.end))
         found += load[first:after]
@@ -137,7 +136,7 @@ def combined_load(shard_map: ShardMap, reports: Mapping[str, Report]) -> Combine
     part = _part_by_time(rate, members) if rate and objects else 0.0
     scale = part * objects / rate if rate else 0.0
     points = [(number, (1 - part) * each + scale * time) for number, each, time in found]
-    return CombinedLoad(points, [(number, time) for number, _, time in found if time], part, covered)
+    return CombinedLoad(points, [(number, time) for number, _, time in found if time], part, covered, exact)
 
 
 def summarized_load(load: Mapping[int, float], most: int, starts: Sequence[int] = ()) -> list[tuple[int, float]]:
@@ -165,19 +164,20 @@ def plan(
     load: Load,
     *,
     moves: bool = True,
+    cuts: bool = True,
     by_time: float = 0.0,
 ) -> ShardMap | None:
     """Return the next map, or None without a change.
 
     ``members`` are alive, and ``dead`` are former owners. Each call is one step: dead owners, then cuts, then moves.
-    Without ``moves``, only ranges of dead and leaving members change. Reconcile times vary, so ``by_time``, their part
-    of the load, raises the differences that cause moves and cuts.
+    Without ``moves``, only ranges of dead and leaving members change, and without ``cuts``, no bounds. Reconcile times
+    vary, so ``by_time``, their part of the load, raises the differences that cause moves and cuts.
     """
     staying = sorted(each.uid for each in members if not each.leaving)
     if not staying:
         return None
     new = _without_dead(shard_map, staying, dead, load)
-    if new == shard_map and moves:
+    if new == shard_map and moves and cuts:
         new = _cut(shard_map, len(staying), load, _NOISE * by_time)
     if new == shard_map and (moves or any(each.leaving for each in members)):
         new = _balanced(shard_map, staying, load, _NOISE * by_time)

@@ -1,4 +1,4 @@
-"""Reconcile time of a member by hash, as an average that forgets."""
+"""Reconcile time by hash."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ class ReconcileTime:
         self._at = now
 
     def add(self, number: int, seconds: float) -> None:
-        """Record a reconcile that ended after the last call of ``rates``."""
         self._sums[number] = self._sums.get(number, 0.0) + seconds * self._factor
 
     def expect(self, rates: Iterable[tuple[int, float]]) -> None:
-        """Continue with the rates of an earlier owner, because a range that moves must not look idle."""
+        """Continue with the rates of an earlier owner."""
         for number, rate in rates:
             self.add(number, rate * _MEAN)
 
@@ -56,7 +55,6 @@ class ReconcileTime:
 
 
 def _joined(sums: Mapping[int, float]) -> dict[int, float]:
-    """Join neighbors in pairs, which keeps the sum of each range."""
     numbers: Collection[int] = sorted(sums)
     found: dict[int, float] = {}
     pairs = iter(numbers)

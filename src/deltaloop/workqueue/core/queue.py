@@ -352,7 +352,6 @@ class QueueCore(Generic[K]):
         log = next(waiting, None)
         return 0.0 if log is None else max(0.0, now - log.since)
 
-    @property
     def is_idle(self) -> bool:
         return not self._dirty and not self._processing
 
