@@ -273,25 +273,26 @@ class ShardMember:
                 self._see()
                 hold = KeyRanges((each.start, each.end) for each in self._member.held)
                 held = held.common(hold)
-                if holding is not None and holding.done() and not holding.cancelled() and wanted is not None:
+                if holding is not None and holding.done() and wanted is not None:
                     failed, holding = holding.exception(), None
                     if failed is None:
                         held = wanted.common(hold)
                     else:
                         self._failed("caches of new ranges are not complete, retrying", failed)
                         wanted, self._wait_until = None, self._clock() + _RETRY
-                if hold != wanted and (wanted is not None or self._clock() >= self._wait_until):
-                    if holding is not None:
-                        holding.cancel()
+                # Changes of the caches must not overlap. If a change was canceled, it could take effect later.
+                is_due = holding is None and (wanted is not None or self._clock() >= self._wait_until)
+                if hold != wanted and is_due:
                     wanted = hold
                     holding = asyncio.create_task(work.hold(hold), name=f"caches of {self.options.name}")
                     holding.add_done_callback(self._wake)
                 self._share_out(work, held)
                 if self.has_left and self._leaving:
                     self.on_left()
-                if await self._advance():
-                    continue
-                await self._report(work, held, hold)
+                if self.share.is_valid():
+                    if await self._advance():
+                        continue
+                    await self._report(work, held, hold)
                 await self._wait()
         finally:
             tasks = [task for task in (holding, following) if task is not None]
