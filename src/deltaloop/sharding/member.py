@@ -355,10 +355,10 @@ class ShardMember:
         leases = [member_lease(lease) for lease in self._leases.indexer.list()]
         owners = [each.owner for each in self._member.map.ranges]
         self._membership.saw([lease for lease, _ in leases], owners, now)
-        late = {lease.uid for lease in self._membership.to_evict(now)}
+        late = {lease.uid: lease.duration for lease in self._membership.to_evict(now)}
         self._holders = {lease.uid: holder for lease, holder in leases if holder}
         alive = {uid: holder for uid, holder in self._holders.items() if uid not in late}
-        self._ownership.saw(self._member.map, alive, now)
+        self._ownership.saw(self._member.map, alive, late, now)
 
     def _share_out(self, work: ShardWork, held: KeyRanges) -> None:
         """Give the ranges to the program, and check in which ranges the work has ended."""
