@@ -57,7 +57,7 @@ PutsBackBehind = edited(
 ForgetsTombstones = edited(
     "ForgetsTombstones",
     InOrderQueue[Resource],
-    ("WholeList([*gone, *listing.deltas, *kept])", "WholeList([*listing.deltas, *kept])"),
+    ("*gone.values(), *listing.deltas, *kept.values()], [*gone, ", "*listing.deltas, *kept.values()], ["),
     what="What a list deletes is not told.",
 )
 TakesMoreThanThereIsRoomFor = edited(

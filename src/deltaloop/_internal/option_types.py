@@ -64,6 +64,9 @@ class OptionTypeError(DeltaloopError, TypeError):
 
 _ANYTHING: Final = object()
 Fits: TypeAlias = Callable[[Any], bool]
+_WITH_ITEMS: Final = (tuple, list, AbstractSet)  # their items are checked too
+# By class and accepted types: the places of options with items, which need a check each time.
+_accepted: Final[dict[tuple[type, tuple[type, ...]], tuple[int, ...]]] = {}
 _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 
 
@@ -72,12 +75,17 @@ def check_types(options: Any) -> None:
     cls: Any = options.__class__
     names, defaults = _fields(cls)
     is_struct = isinstance(options, msgspec.Struct)
-    values = msgspec.structs.astuple(options) if is_struct else [getattr(options, name) for name in names]
-    for name, value, default in zip(names, values, defaults, strict=True):
-        if value is not default:  # evaluating an annotation takes 20 µs
-            hint, fits = _check_of(cls, name)
+    values = msgspec.structs.astuple(options) if is_struct else tuple([getattr(options, name) for name in names])
+    types = tuple(map(type, values))
+    known = _accepted.get((cls, types))
+    for place in range(len(names)) if known is None else known:
+        value = values[place]
+        if value is not defaults[place]:  # evaluating an annotation takes 20 µs
+            hint, fits = _check_of(cls, names[place])
             if not fits(value):
-                raise OptionTypeError(f"{cls.__name__}.{name}", type(value).__name__, _shown(hint))
+                raise OptionTypeError(f"{cls.__name__}.{names[place]}", type(value).__name__, _shown(hint))
+    if known is None:
+        _accepted[cls, types] = tuple(place for place, value in enumerate(values) if isinstance(value, _WITH_ITEMS))
 
 
 @cache

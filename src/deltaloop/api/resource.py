@@ -533,7 +533,8 @@ def compress_in_place(obj: Resource, codec: Compressor) -> None:
 
 def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
     """Decode an object to the class of its resource type, or to ``Resource`` if it has no class."""
-    return typed(resource_type, Resource.from_json(raw, resource_type))
+    obj: Any = Resource.from_json(raw, resource_type)
+    return obj if resource_type.model is None else typed(resource_type, obj)
 
 
 def typed(resource_type: ResourceType[T], obj: Resource) -> T:

@@ -22,7 +22,7 @@ KeepsWhatIsGone = edited(
     ListProcessing[Resource],
     (
         "if type_of(obj) is not DeletedFinalStateUnknown:\n                objects[key] = obj",
-        "put(key, getattr(obj, 'obj', obj))",
+        "objects[key] = getattr(obj, 'obj', obj)",
     ),
     what="Stores what the tombstones stand for.",
 )

@@ -70,13 +70,19 @@ class Delta(msgspec.Struct, Generic[V], frozen=True, gc=False):
 Deltas: TypeAlias = tuple[Delta[V], ...]
 
 
-class WholeList(tuple[Delta[V], ...]):
-    """Deltas of a complete list, with deletions of the known objects that are missing from it.
+class WholeList(tuple[Delta[V], ...]):  # noqa: SLOT001 - a tuple has no room for more
+    """Deltas of a complete list and their keys, with deletions of the known objects that are missing from it.
 
     The type distinguishes a list from single changes, because both can have any length.
     """
 
-    __slots__ = ()
+    keys: Sequence[str] = ()
+
+
+def whole_list(deltas: Iterable[Delta[V]], keys: Sequence[str]) -> WholeList[V]:
+    listed: WholeList[V] = WholeList(deltas)
+    listed.keys = keys
+    return listed
 
 
 def is_whole_list(deltas: Deltas[V]) -> TypeGuard[WholeList[V]]:

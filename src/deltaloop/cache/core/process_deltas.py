@@ -155,8 +155,6 @@ def _is_same_state(old: Versioned, new: Versioned) -> bool:
 class ReplaceableStore(Protocol[V]):
     """Store whose next content can be built separately, such as an ``Indexer``."""
 
-    def key_of(self, obj: V) -> str: ...
-
     def begin_replacement(self) -> Replacement[V]:
         """Return an empty state with the same indexes."""
         ...
@@ -185,21 +183,12 @@ class ListProcessing(Generic[M]):
         self._is_in_initial_list = is_in_initial_list
         self._replacement = store.begin_replacement()
         self._before: Mapping[str, M] = {}
-        self._keyed: list[tuple[str, Delta[M]]] = []
-        self._failures: dict[int, Exception] = {}
 
     def fill(self) -> Generator[None, None, None]:
         """Build the new state, and yield after every ``TURN`` objects."""
-        key_of, keep = self._store.key_of, self._keyed.append
         objects: dict[str, M] = {}
-        for place, delta in enumerate(self._deltas):
+        for place, (key, delta) in enumerate(zip(self._deltas.keys, self._deltas, strict=True)):
             obj: Any = delta.object
-            try:
-                key = obj.key if type_of(obj) is DeletedFinalStateUnknown else key_of(obj)
-            except Exception as error:  # noqa: BLE001 - a key function may raise any exception; reported at the end
-                self._failures[place] = error
-                continue
-            keep((key, delta))
             if type_of(obj) is not DeletedFinalStateUnknown:
                 objects[key] = obj
             if place % TURN == TURN - 1:
@@ -212,14 +201,11 @@ class ListProcessing(Generic[M]):
         self._before = self._store.commit_replacement(self._replacement)
 
     def tell(self) -> Iterator[Notification[M]]:
-        """Yield the notifications. Objects without a key lead to a ``TransactionError`` at the end."""
         before, is_in_initial_list = self._before.get, self._is_in_initial_list
-        for key, delta in self._keyed:
+        for key, delta in zip(self._deltas.keys, self._deltas, strict=True):
             old = before(key)
             if old is None and delta.type is _REPLACED:
                 obj: Any = delta.object
                 yield AddNotification(obj, is_in_initial_list)
             else:
                 yield notification_of(delta, old, is_in_initial_list=is_in_initial_list)
-        if self._failures:
-            raise TransactionError(self._failures, len(self._deltas))

@@ -37,9 +37,9 @@ from deltaloop.cache.core.deltas import (
     DeltaType,
     KnownObjects,
     Unread,
-    WholeList,
     deletion_handling_key,
     transformed,
+    whole_list,
     with_keys,
 )
 from deltaloop.cache.errors import FifoClosedError
@@ -237,14 +237,14 @@ class InOrderQueue(Generic[V]):
             found = [self._known.get_by_key(key) for key in self._known.list_keys()]
             return tuple(Delta(DeltaType.SYNC, obj) for obj in found if obj is not None)
         known = [(key, self._known.get_by_key(key)) for key in self._known.list_keys() if key not in listing.keys]
-        gone: list[Delta[V]] = []
-        kept: list[Delta[V]] = []
+        gone: dict[str, Delta[V]] = {}
+        kept: dict[str, Delta[V]] = {}
         for key, obj in known:
             if obj is not None and listing.unread.may_be(key):
-                kept.append(Delta(DeltaType.REPLACED, obj))  # the state is known, so no handler is notified
+                kept[key] = Delta(DeltaType.REPLACED, obj)  # the state is known, so no handler is notified
             elif obj is not None:
-                gone.append(Delta(DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)))
-        return WholeList([*gone, *listing.deltas, *kept])
+                gone[key] = Delta(DeltaType.DELETED, DeletedFinalStateUnknown(key, obj))
+        return whole_list([*gone.values(), *listing.deltas, *kept.values()], [*gone, *listing.keys, *kept])
 
     def _put(self, entry: _Entry[V]) -> None:
         self._populated = True
