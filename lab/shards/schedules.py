@@ -3,8 +3,8 @@
     python -m lab.shards.schedules [--runs 10000] [--part 1/2] [--record FILE]
 
 First each fault strikes each write, then two or three faults strike random writes. Each schedule is run once. A run
-with an existing record continues after its last line. The exit code is 1 if a
-former owner wrote, two members reconciled a key at a time, a key was lost, or another oracle of the simulator failed.
+with an existing record continues after its last line. The exit code is 1 if a former owner wrote, two members
+reconciled a key at a time, a key was lost, or another oracle of the simulator failed.
 """
 
 from __future__ import annotations
