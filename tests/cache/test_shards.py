@@ -101,6 +101,21 @@ async def test_a_changed_shard_lists_only_new_ranges_and_drops_other_objects(wat
         assert names(informer.indexer.list()) == ["three"]
 
 
+async def test_the_last_of_several_changed_shards_applies() -> None:
+    share = {name: (shard_hash(name), shard_hash(name) + 1) for name in ("one", "two", "three")}
+    client = FakeClient()
+    source = client.source("v1/Pod")
+    for name in share:
+        source.put(name, uid=name)
+    async with InformerFactory(client) as factory:
+        informer = factory.informer(POD, shard_selector=ShardSelector("uid", [share["one"]]))
+        await factory.wait_for_sync(timeout=5)
+        changes = [asyncio.create_task(informer.change_shard(ShardSelector("uid", [each]))) for each in share.values()]
+        first, second, third = await asyncio.gather(*changes, return_exceptions=True)
+        assert (type(first), type(second), third) == (RuntimeError, RuntimeError, None)
+        assert names(informer.indexer.list()) == ["three"]
+
+
 @pytest.mark.parametrize("turns", range(1, 5))
 async def test_a_shard_that_changes_again_at_once_replaces_the_first_change(turns: int) -> None:
     client = FakeClient()

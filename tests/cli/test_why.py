@@ -14,7 +14,7 @@ from deltaloop.api.kinds import LEASE
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.app import app
 from deltaloop.cli.running_program import NoAnswerError, RunningProgram
-from deltaloop.cli.why import ask, lines
+from deltaloop.cli.why import ask, lines, shard_notes
 from deltaloop.client import Client, ClientConfig, ClientOptions
 from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime import Context, Request, controller
@@ -212,3 +212,13 @@ def test_control_characters_of_explanation_are_escaped() -> None:
 def test_malformed_explanation_raises_error(found: Any) -> None:
     with pytest.raises(NoAnswerError, check=having(reason="foreign")):
         list(lines(found))
+
+
+def test_notes_name_the_range_of_an_object_and_problems() -> None:
+    shard = {"range": "40", "owner": "m1", "member": "m1", "unowned": 0.0, "rangesWithoutOwner": 0}
+    assert [*shard_notes(shard, found=True)] == ["range 40 of the object belongs to m1."]
+    [other] = shard_notes({**shard, "member": "m2"}, found=False)
+    assert "m2" in other
+    assert len([*shard_notes({**shard, "waits": True, "rangesWithoutOwner": 2}, found=True)]) == 3
+    [missing] = shard_notes({**shard, "owner": "", "unowned": 9.0}, found=True)
+    assert "9 s" in missing

@@ -35,7 +35,7 @@ def test_ordinary_operator_has_no_failures(name: str) -> None:
     assert not report.failures
     assert not report.unused_faults
     writes = {"replicator": 11, "provisioner": 2, "sample_controller": 6, "database": 12, "database_runs": 12}
-    assert {**writes, "database_webhooks": 7, "database_shards": 38}[name] == len(report.writes)
+    assert {**writes, "database_webhooks": 7, "database_shards": 37}[name] == len(report.writes)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import sys
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -557,6 +558,26 @@ def test_scenario_that_fails_without_faults_is_reported() -> None:
     with pytest.raises(BrokenReferenceError) as caught:
         Simulation(grows(never_ends)).explore()
     assert caught.value.problem.oracle is Oracle.SETTLES
+
+
+async def does_not_stop(world: Harness) -> None:
+    async def reconcile(_: dl.Request, __: dl.Context) -> None:
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(1000)
+
+    options = dl.ManagerOptions(preflight=False, drain_timeout=1, shutdown_timeout=2)
+    program = await world.start(dl.controller(CONFIG_MAP)(reconcile), options=options)
+    await world.client.create(CONFIG_MAP, {"metadata": {"name": "a"}})
+    await world.advance(1)
+    await program.stop()
+
+
+def test_program_that_does_not_stop_in_time_is_reported() -> None:
+    with pytest.raises(BrokenReferenceError) as caught:
+        Simulation(does_not_stop).explore()
+    assert caught.value.problem.oracle is Oracle.SCENARIO
+    assert "ShutdownTimeoutError" in str(caught.value.problem)
 
 
 SECRET = dl.kinds.SECRET

@@ -17,6 +17,8 @@ import deltaloop as dl
 from deltaloop.apiserver import Fault
 from deltaloop.errors import NotSettledError
 from deltaloop.testing import CrashMoment, Harness, crash_at_every_write, embedded_harness
+from deltaloop.testing.harness import state_of
+from deltaloop.testing.injected_faults.core.program_writes import FaultKind, PlannedFault, WriteName
 from tests.having import having
 
 MAP, SECRET = dl.kinds.CONFIG_MAP, dl.kinds.SECRET
@@ -222,6 +224,16 @@ async def test_standby_takes_over_after_crash_of_leader(deltaloop_harness: Harne
     assert [write.replica for write in harness.writes] == ["replica-2"] * 2
     await first.restart()
     assert not first.leads
+
+
+async def test_leader_with_a_slow_clock_leads(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    leader = await harness.start(login, leader_election=True)
+    state_of(harness).plan.planned[WriteName("create", "secrets")] = PlannedFault(FaultKind.SLOW_CLOCK)
+    await ask(harness.client)
+    await harness.advance(60)  # its clock shows 18 s less than the clock of the test
+    assert leader.leads
+    await harness.settled()
 
 
 async def test_standby_takes_over_from_partitioned_leader(

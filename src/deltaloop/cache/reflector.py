@@ -191,14 +191,18 @@ class Reflector:
         """Continue with another shard, of which only new ranges are listed.
 
         It waits until they are in the store. The source must be a ``ListWatch`` with a shard. Other objects stay in the
-        store. A later call replaces a call that still waits.
+        store.
+
+        Raises:
+            RuntimeError: If a later call replaces the shard.
         """
-        if self._wanted is not None:
-            self._wanted[1].cancel()
+        if self._wanted is not None and not self._wanted[1].done():
+            self._wanted[1].set_exception(RuntimeError(f"{self.name} changed to another shard"))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wanted = shard, done
-        if self._reading is not None and not self._reading.expired():
+        if self._reading is not None:
             self._reading.reschedule(asyncio.get_running_loop().time())
+            self._reading = None  # a timeout that expires cannot be changed
         await done
 
     async def _change_shard(self, shard: ShardSelector, done: asyncio.Future[None]) -> None:
@@ -497,7 +501,7 @@ class Reflector:
         reading = asyncio.timeout_at(None if self._wanted is None else loop.time())
         try:
             async with reading:
-                self._reading = reading
+                self._reading = reading if self._wanted is None else None
                 await self._stream(stream, batches, rest, loop)
         except TimeoutError:
             if not reading.expired():

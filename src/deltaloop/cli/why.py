@@ -114,6 +114,8 @@ def shard_notes(shard: Mapping[str, Any], *, found: bool) -> Iterator[str]:
             f"{shard['owner']} owns range {shard['range']} of the object, and {shard['member']} answers. Set --address "
             "to the owner."
         )
+    else:
+        yield one_line(f"range {shard['range']} of the object belongs to {shard['owner']}.")
     if shard.get("waits"):
         yield one_line("all members must see the present label first. Check all members if this remains.")
     if shard["rangesWithoutOwner"]:

@@ -273,25 +273,26 @@ class ShardMember:
                 self._see()
                 hold = KeyRanges((each.start, each.end) for each in self._member.held)
                 held = held.common(hold)
-                if holding is not None and holding.done() and not holding.cancelled() and wanted is not None:
+                if holding is not None and holding.done() and wanted is not None:
                     failed, holding = holding.exception(), None
                     if failed is None:
                         held = wanted.common(hold)
                     else:
                         self._failed("caches of new ranges are not complete, retrying", failed)
                         wanted, self._wait_until = None, self._clock() + _RETRY
-                if hold != wanted and (wanted is not None or self._clock() >= self._wait_until):
-                    if holding is not None:
-                        holding.cancel()
+                # Changes of the caches must not overlap. If a change was canceled, it could take effect later.
+                is_due = holding is None and (wanted is not None or self._clock() >= self._wait_until)
+                if hold != wanted and is_due:
                     wanted = hold
                     holding = asyncio.create_task(work.hold(hold), name=f"caches of {self.options.name}")
                     holding.add_done_callback(self._wake)
                 self._share_out(work, held)
                 if self.has_left and self._leaving:
                     self.on_left()
-                if await self._advance():
-                    continue
-                await self._report(work, held, hold)
+                if self.share.is_valid():
+                    if await self._advance():
+                        continue
+                    await self._report(work, held, hold)
                 await self._wait()
         finally:
             tasks = [task for task in (holding, following) if task is not None]
@@ -354,10 +355,10 @@ class ShardMember:
         leases = [member_lease(lease) for lease in self._leases.indexer.list()]
         owners = [each.owner for each in self._member.map.ranges]
         self._membership.saw([lease for lease, _ in leases], owners, now)
-        late = {lease.uid for lease in self._membership.to_evict(now)}
+        late = {lease.uid: lease.duration for lease in self._membership.to_evict(now)}
         self._holders = {lease.uid: holder for lease, holder in leases if holder}
         alive = {uid: holder for uid, holder in self._holders.items() if uid not in late}
-        self._ownership.saw(self._member.map, alive, now)
+        self._ownership.saw(self._member.map, alive, late, now)
 
     def _share_out(self, work: ShardWork, held: KeyRanges) -> None:
         """Give the ranges to the program, and check in which ranges the work has ended."""

@@ -372,8 +372,7 @@ class _Run:
                 kinds, end = tuple(objects), end_state(obj for found in objects.values() for obj in found)
             writes = tuple(state.writes)
             for replica in harness.replicas:
-                if replica.alive:
-                    await replica.crash()  # a graceful shutdown is not part of the comparison
+                await replica.crash()  # a graceful shutdown, or its error, is not part of the comparison
         return SimulationRun(
             end=end,
             kinds=kinds,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import final
 
 import msgspec
@@ -74,10 +74,12 @@ class Ownership:
         self.limit = limit
         self._since: dict[int, float] = {}
 
-    def saw(self, shard_map: ShardMap, alive: Mapping[str, str], now: float) -> None:
-        """Process the map, and the identities of all members that are alive by uid."""
-        unowned = {each.start for each in shard_map.ranges if each.owner not in alive}
-        self._since = {start: self._since.get(start, now) for start in unowned}
+    def saw(self, shard_map: ShardMap, alive: Container[str], late: Mapping[str, float], now: float) -> None:
+        """Process the map, the uids of members that are alive, and the expired lease durations of others."""
+        unowned = [each for each in shard_map.ranges if each.owner not in alive]
+        self._since = {
+            each.start: self._since.get(each.start, now - late.get(each.owner, 0.0)) for each in unowned
+        }  # since the last renewal
 
     def unowned_for(self, start: int, now: float) -> float | None:
         """Return the time in seconds without an owner, or None."""

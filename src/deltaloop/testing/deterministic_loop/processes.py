@@ -323,6 +323,10 @@ class Process:
     def start(self, coroutine: Coroutine[Any, Any, T], *, name: str = "") -> asyncio.Task[T]:
         return self._loop.create_task(coroutine, name=name or self.name, context=self._context)
 
+    def view(self, function: Callable[[], T]) -> T:
+        """Call a function that reads state of this process, with the clock of the process."""
+        return self._context.copy().run(function)
+
     def crash(self) -> None:
         """End the process now without clean-up; a caller inside continues to its next ``await``, and never returns."""
         if self.crashed:

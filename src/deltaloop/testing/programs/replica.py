@@ -121,7 +121,7 @@ class Replica:
     @property
     def leads(self) -> bool:
         """Whether its controllers work, because it leads or runs without an election."""
-        return self.alive and self._workload.leads
+        return self.alive and self._process.view(lambda: self._workload.leads)
 
     @property
     def held_up(self) -> bool:
@@ -142,10 +142,10 @@ class Replica:
         if self._task.done():
             self._task.result()
             return None
-        queues = self._workload.queues()
+        queues, is_up = self._process.view(lambda: (self._workload.queues(), self._workload.is_up))
         return ReplicaState(
             name=self.name,
-            starting=not self._workload.is_up,
+            starting=not is_up,
             stands_by=not self.leads,
             disconnected=self._transport.disconnected,
             paused=self._process.paused,
