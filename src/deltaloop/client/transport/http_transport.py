@@ -18,10 +18,11 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, ClassVar, Final, final
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, TypeAlias, final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import msgspec
@@ -82,6 +83,9 @@ _TIMER_EARLY: Final = 1e-6
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _NO_BODY: Final = b"Content-Length: 0\r\n\r\n"
 _NOBODY: Final = Credential()
+_Head: TypeAlias = tuple[bytes, bytes, tuple[Mapping[str, str], Mapping[str, str]]]
+"""Parts of a head before and after the path, with the query and the headers in them."""
+
 _BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError, DeadlinePassedError, OSError)
 
 
@@ -150,7 +154,7 @@ class HttpTransport:
         if plain_proxy and self._through is not None:
             fixed += _proxy_authorization(self._through)
         self._fixed = header_lines(fixed)
-        self._heads: dict[object, tuple[bytes, bytes]] = {}
+        self._heads: dict[object, _Head] = {}
         self._heads_show: Credential = _NOBODY
 
     # -- Transport
@@ -223,8 +227,11 @@ class HttpTransport:
                 raise TransportError("the client is closed", method=method, path=path, sent=False)
             if credential is not self._heads_show:
                 self._heads, self._heads_show = {}, credential
-            key = method, encoding, *headers, None, *headers.values(), *query, *query.values()
-            before, after = self._heads.get(key) or self._around(key, request, encoding, credential)
+            if type(query) is type(headers) is MappingProxyType:  # constants, which the cache keeps alive
+                key: object = method, encoding, id(headers), id(query)
+            else:
+                key = method, encoding, *headers, None, *headers.values(), *query, *query.values()
+            before, after, _ = self._heads.get(key) or self._around(key, request, encoding, credential)
             quoted = path.encode("utf-8", "surrogatepass")
             if quoted.translate(None, IN_PATH):
                 target(path, {})  # raises
@@ -326,13 +333,13 @@ class HttpTransport:
             body.close()
         return msgspec.structs.replace(response, body=b"".join(pieces))
 
-    def _around(self, key: object, request: HttpRequest, encoding: str, credential: Credential) -> tuple[bytes, bytes]:
+    def _around(self, key: object, request: HttpRequest, encoding: str, credential: Credential) -> _Head:
         """Return and cache the parts of a head before and after the path."""
         headers = [("Accept-Encoding", encoding), *request.headers.items()]
         if credential.authorization is not None:
             headers.append(("Authorization", credential.authorization.reveal()))
         after = f"{target('', request.query)} HTTP/1.1\r\n".encode("ascii") + self._fixed + header_lines(headers)
-        around = f"{request.method} {self._prefix}".encode("ascii"), after
+        around = f"{request.method} {self._prefix}".encode("ascii"), after, (request.query, request.headers)
         if len(self._heads) >= _MOST_PREPARED:
             self._heads.clear()
         self._heads[key] = around

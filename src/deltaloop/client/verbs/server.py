@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
 
 import msgspec
@@ -30,7 +31,15 @@ from deltaloop.client.core.accept import list_accept
 from deltaloop.client.core.answers import is_status, is_unserved_path
 from deltaloop.client.discovery import BoundKind, Discovery
 from deltaloop.client.errors import TransportError
-from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
+from deltaloop.client.options import (
+    AccessCheck,
+    ClientOptions,
+    DeleteOptions,
+    PatchType,
+    WarningHandler,
+    WriteCheck,
+    WriteOptions,
+)
 from deltaloop.client.transport.protocol import HttpRequest, Pool
 from deltaloop.client.transport.sender import JSON, RequestSender
 from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
@@ -39,10 +48,15 @@ if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
 
 EVERYTHING: Final = ListOptions()
+APPLY: Final = "application/apply-patch+yaml"
 SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales")
 
 WriteVerb: TypeAlias = Literal["create", "update", "patch", "apply", "delete", "delete_collection"]
 
+_HEADERS: Final = {
+    each: MappingProxyType({"Accept": JSON} | ({"Content-Type": each} if each else {}))
+    for each in ("", JSON, APPLY, *PatchType)
+}
 _METHODS: Final[dict[WriteVerb, tuple[str, str]]] = {
     "create": ("POST", "create"),
     "update": ("PUT", "update"),
@@ -143,7 +157,7 @@ class Server:
         self.why_no_home = "this client has no default namespace"
         self.on_written: Callable[[WriteRequest, Any], object] | None = None
         self.options = options
-        self.write_query: dict[str, str] = _write_query(options)
+        self.write_query: Mapping[str, str] = _write_query(options)
 
     def replaced(self, **changes: Any) -> Self:
         """Return a copy with other attributes that shares the connections."""
@@ -262,7 +276,7 @@ class Server:
                 body = write_json(request.options.to_dict(), "the delete options")
             if guard is not None:
                 guard.began(f"{method} {path}")
-            headers = {"Accept": JSON} if body is None else {"Accept": JSON, "Content-Type": request.content_type}
+            headers = _HEADERS["" if body is None else request.content_type]
             before = None if check is None else partial(check, f"{method} {path}")
             sent = HttpRequest(method, path, request.query, headers, body, limit, self.pool, before_send=before)
             try:
@@ -318,9 +332,9 @@ def may_have_been_carried_out(error: BaseException) -> bool:
     )
 
 
-def _write_query(options: ClientOptions) -> dict[str, str]:
+def _write_query(options: ClientOptions) -> Mapping[str, str]:
     query = {"fieldManager": options.field_manager, "fieldValidation": options.field_validation}
-    return {name: value for name, value in query.items() if value}
+    return MappingProxyType({name: value for name, value in query.items() if value})
 
 
 def _answer(request: WriteRequest, body: bytes) -> Any:

@@ -29,6 +29,7 @@ from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import LogOptions, PatchType, WriteOptions
 from deltaloop.client.verbs.resource_list import ResourceList
 from deltaloop.client.verbs.server import (
+    APPLY,
     EVERYTHING,
     SCALE,
     UNSURE,
@@ -67,7 +68,6 @@ Change: TypeAlias = Callable[[dict[str, Any]], object]
 Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 _StoreVerb: TypeAlias = Literal["create", "update", "apply"]
 
-_APPLY: Final = "application/apply-patch+yaml"
 _CONFLICT_TRIES: Final = 5
 _NO_OPTIONS: Final = LogOptions()
 
@@ -878,7 +878,7 @@ class Verbs:
             options=options,
             subresource=subresource,
             body=body,
-            content_type=_APPLY if verb == "apply" else "application/json",
+            content_type=APPLY if verb == "apply" else "application/json",
             version=outgoing.version,
             generate_name=outgoing.generate_name,
             timeout=timeout,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Final, NoReturn, Self, TypeAlias, cast, final
 
 import msgspec
@@ -60,14 +61,15 @@ class Statuses:
         self.views: Views = views
         self.wall_clock: Callable[[], WallTime] = wall_clock
         self._kept: dict[ResourceType[Any], Kept] = {}
-        self.about: dict[BoundKind, tuple[Kept, bool]] = {}
-        """For each kind, the server's handling of its statuses, and whether it is the controller's own kind."""
+        self.about: dict[BoundKind, tuple[Kept, bool, Mapping[str, str]]] = {}
+        """For each kind, the server's handling of its statuses, whether it is the controller's, and the query."""
 
-    async def meet(self, known: BoundKind, way: CachedWay) -> tuple[Kept, bool]:
+    async def meet(self, known: BoundKind, way: CachedWay) -> tuple[Kept, bool, Mapping[str, str]]:
         """Compute and store the entry of a kind in ``about``."""
         kind, own = known.type, (await way.bind(self.kind)).type
         is_own = (kind.group, kind.kind) == (own.group, own.kind)
-        found = self.about[known] = self._kept.setdefault(kind, Kept()), is_own
+        query = MappingProxyType({**way.write_query, **_QUERY})
+        found = self.about[known] = self._kept.setdefault(kind, Kept()), is_own, query
         return found
 
 
@@ -228,7 +230,7 @@ class StatusWriter:
         way = self._way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
         about = self._statuses.about
-        kept, is_own = about[known] if known in about else await self._statuses.meet(known, way)
+        kept, is_own, query = about[known] if known in about else await self._statuses.meet(known, way)
         # The observedGeneration of another kind, such as a Deployment, belongs to that kind's own controller.
         observing = observing and is_own
         name, place = self._given.name, self._given.namespace or place_of(way, known, None)
@@ -253,7 +255,7 @@ class StatusWriter:
                 kind=known,
                 name=name,
                 namespace=place,
-                query={**way.write_query, **_QUERY},
+                query=query,
                 subresource="status",
                 body=_encode({"metadata": {"resourceVersion": version}, "status": patch}),
                 content_type=_MERGE,
