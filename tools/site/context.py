@@ -13,6 +13,7 @@ import msgspec
 from tools.public_api.describe import is_async, keyword_group, shown_constant
 
 from deltaloop.api.references import Trigger
+from deltaloop.client.verbs.verbs import Verbs
 from deltaloop.events import ComponentRecorder
 from deltaloop.runtime import AppliedChildren, Children, Context, ReconcileClient
 from deltaloop.runtime.objects.children import DeclaredChildren
@@ -131,8 +132,9 @@ def missing_parts() -> list[str]:
     known = {cls for cls, _ in PARTS.values()} | {*_ELSEWHERE}
     found: list[str] = []
     for name in _attributes_said(Context):
-        hint: Any = _hints(Context.__init__).get(name)
-        is_value = dataclasses.is_dataclass(hint) or (inspect.isclass(hint) and issubclass(hint, msgspec.Struct))
+        hint: Any = _hints(Context).get(name)
+        is_struct = inspect.isclass(hint) and issubclass(hint, msgspec.Struct)
+        is_value = dataclasses.is_dataclass(hint) or (is_struct and not issubclass(hint, Verbs))
         if inspect.isclass(hint) and hint.__module__.startswith("deltaloop") and not is_value:
             found += [] if hint in known else [name]
     for name, value in vars(Context).items():
