@@ -84,8 +84,7 @@ class Attribution:
             if type(trigger) is not Trigger:
                 continue
             about = trigger.reference
-            write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
-            if write in writers:
+            if about is not None and (write := (about.uid, trigger.new_resource_version)) in writers:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
                 trigger = replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901

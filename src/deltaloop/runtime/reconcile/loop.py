@@ -35,6 +35,7 @@ from deltaloop.runtime.core.hot_loop import HotLoop
 from deltaloop.runtime.core.memory import Memories
 from deltaloop.runtime.core.outcomes import (
     NOTHING,
+    SUCCESSES,
     Action,
     Ended,
     KeyDecision,
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _KEYS_OF_TASK: Final = 16
 _LONGEST_TASK: Final = 0.002
-_SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
@@ -157,8 +157,7 @@ class ReconcileLoop:
         self._owner: asyncio.Task[None] | None = None
         self._outside = contextvars.Context()
         self._client: Client | None = None
-        self._guarded: Client | None = None
-        self._of_term: tuple[Server, dict[int, BoundKind], Mapping[str, str], Views, Attribution] | None = None
+        self._of_term: tuple[Client, Server, dict[int, BoundKind], Mapping[str, str]] | None = None
         self._slots: Slots[str] | None = None
         self._workers: dict[asyncio.Task[None], None] = {}
         self._end: asyncio.Future[None] | None = None
@@ -180,9 +179,9 @@ class ReconcileLoop:
             self._function = cast("Callable[[Request, Context], Awaitable[object]]", function)
         self._steps = self._call if self.finalizing is None else self.finalizing.run
         self._client = client
-        self._guarded = client if self._access is None else client.with_access_check(self._access)
-        server = self._guarded._server  # noqa: SLF001 - of the same family
-        self._of_term = server, server.discovery.kinds, server.write_query, self._views, self._attribution
+        guarded = client if self._access is None else client.with_access_check(self._access)
+        server = guarded._server  # noqa: SLF001 - of the same family
+        self._of_term = guarded, server, server.discovery.kinds, server.write_query
         self._fatal = None
         try:
             paused = self.paused_at is not None
@@ -409,18 +408,18 @@ class ReconcileLoop:
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
         try:
-            client, of_term = self._guarded, self._of_term
-            assert client is not None
-            assert of_term is not None
+            assert self._of_term is not None
+            client, server, kinds, query = self._of_term
             run.taken, run.task, run.pool = taken, task, self._pool
             number, check, not_awaited = run.number, run.check, NotAwaited()
             guard = None if self.share is None else self.share.guard(key)
-            way = CachedWay(*of_term, (controller, number, key), namespace, check, None, guard)
+            by = controller, number, key
+            way = CachedWay(server, kinds, query, self._views, self._attribution, by, namespace, check, None, guard)
             run.context = context = Context(
                 Request(namespace, name),
                 controller,
                 number,
-                ReconcileClient(way, of_term[1], way, not_awaited, client),
+                ReconcileClient(way, kinds, way, not_awaited, client),
                 triggers,
                 taken.triggers.dropped,
                 taken.failures + 1,
@@ -465,8 +464,8 @@ class ReconcileLoop:
             self.share.time.add(self.share.number_of(run.key), self._clock() - run.started_at)
         if self.shared.tracker is not None:
             exists = self.cached(run.key) is not None
-            self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
-        if self._failing or decision.row.action not in _SUCCESSES:
+            self.shared.tracker.ended(run.key, succeeded=decision.row.action in SUCCESSES, exists=exists)
+        if self._failing or decision.row.action not in SUCCESSES:
             self._note_failure(run, decision)
         del run.context, run.task  # otherwise these objects would wait for the garbage collector
         if decision is NOTHING:
