@@ -78,16 +78,13 @@ class Attribution:
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
+        found = [each for each in triggers if type(each) is Trigger]
         writers = self._writers
-        found: tuple[Trigger, ...] = ()
-        for trigger in triggers:
-            if type(trigger) is not Trigger:
-                continue
+        for place, trigger in enumerate(found if writers else ()):
             about = trigger.reference
             write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
             if write in writers:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
-                trigger = replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
-            found += (trigger,)
-        return found
+                found[place] = replace(trigger, origin=f"{who}, reconcile {by.number}")
+        return tuple(found)
