@@ -78,13 +78,15 @@ class Attribution:
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
-        found = [each for each in triggers if type(each) is Trigger]
         writers = self._writers
-        for place, trigger in enumerate(found if writers else ()):
-            about = trigger.reference
-            write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
-            if write in writers:
+        found: tuple[Trigger, ...] = ()
+        for trigger in triggers:
+            if type(trigger) is not Trigger:
+                continue
+            about = trigger.reference if writers else None
+            if about is not None and (write := (about.uid, trigger.new_resource_version)) in writers:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
-                found[place] = replace(trigger, origin=f"{who}, reconcile {by.number}")
-        return tuple(found)
+                trigger = replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
+            found += (trigger,)
+        return found
