@@ -203,6 +203,22 @@ async def test_members_share_the_objects_and_new_members_receive_ranges() -> Non
         assert sum(sizes) == len(await f.w.client.list(CM))
 
 
+async def test_causes_and_readiness_name_the_range() -> None:
+    async with fleet("a") as f:
+        await f.converged("0")
+        await asyncio.sleep(1.0)
+        manager = f.managers["a"]
+        ranges = {str((manager._shard_of(f"{name}/a") or {})["range"]) for name in NAMESPACES}
+        origins = {each.origin for run in manager._history.all() for each in run.triggers if each.origin}
+        assert {each.partition(", range ")[2] for each in origins} == ranges
+        state = manager.shard_state
+        assert state is not None
+        [check] = [check for check in manager.readiness() if check.name == "shards"]
+        assert [each.name for each in state.own[:5]] == check.message.partition(": ")[2].partition(" and ")[0].split(
+            ", "
+        )
+
+
 async def test_a_leaving_member_gives_its_ranges_away_before_it_stops() -> None:
     async with fleet("a", "b") as f:
         await f.converged("0")

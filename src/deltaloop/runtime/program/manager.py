@@ -594,6 +594,7 @@ class Manager:
 
             require_sharded_by_label(plans, self._shards.share)
             work = self._member_work = MemberWork(self._shards.share, clock)
+            attribution.range_of = self._shards.share.range_name
         for plan in plans:
             loop = ReconcileLoop(
                 plan.controller,
