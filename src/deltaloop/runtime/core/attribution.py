@@ -84,9 +84,8 @@ class Attribution:
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
-            about = trigger.reference
-            write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
-            if write in writers:
+            about = trigger.reference if writers else None
+            if about is not None and (write := (about.uid, trigger.new_resource_version)) in writers:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
                 origin = f"{who}, reconcile {by.number}"

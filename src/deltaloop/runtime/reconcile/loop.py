@@ -23,7 +23,7 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
-from deltaloop.cache import Lister
+from deltaloop.cache import Lister, Registration
 from deltaloop.client import AccessCheck, Client
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.verbs.server import Server
@@ -145,6 +145,7 @@ class ReconcileLoop:
         self._random = random
         self._access = access
         self.memories: Memories = Memories()
+        self.registrations: list[Registration] = []
         self.own_cache: Lister[Resource] | None = None
         self.cached: Callable[[str], Resource | None] = lambda _: None
         self.finalizing: FinalizedRuns | None = None
