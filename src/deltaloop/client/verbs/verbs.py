@@ -80,6 +80,9 @@ class OperationResult(Enum):
     UPDATED = "updated"
 
 
+_UNCHANGED, _CREATED, _UPDATED = OperationResult  # access to a member costs as much as a call
+
+
 class Verbs:
     """Verbs of the API; ``timeout`` is in seconds for a call with its retries, and None means the client's."""
 
@@ -602,14 +605,14 @@ class Verbs:
         change(fields)
         body = plain_json(fields, sorted_json, before)
         if present is not None and body == before:
-            return OperationResult.UNCHANGED, present if known.decode is None else known.decode(present)
+            return _UNCHANGED, present if known.decode is None else known.decode(present)
         outgoing = encode_object(known.type, fields, sorted_json, body)
         if outgoing.name != name or outgoing.namespace != place:
             problem = f"must not change name or namespace of {known.text} {name!r}."
             raise InvalidArgumentError(problem, argument="change")
         verb: _StoreVerb = "update" if before else "create"
         made = await self._store(verb, known, fields, outgoing, namespace=namespace, options=options, timeout=timeout)
-        return OperationResult.UPDATED if before else OperationResult.CREATED, made
+        return _UPDATED if before else _CREATED, made
 
     async def edit(
         self,

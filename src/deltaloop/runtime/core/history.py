@@ -83,7 +83,7 @@ class History:
         self.on_add: Callable[[Reconciled], object] | None = None
         # Idle for longest first. In a plain dict, the search for the first key passes all deleted keys.
         self._keys: OrderedDict[tuple[str, str], list[Reconciled]] = OrderedDict()
-        self._changes: deque[tuple[OwnWrite, int]] = deque()
+        self._changes: deque[tuple[tuple[OwnWrite, ...], int]] = deque()
         self._bytes = 0
         self._recent: list[Reconciled] = []  # not in the keys yet
 
@@ -93,18 +93,22 @@ class History:
     def add(self, reconciled: Reconciled) -> None:
         if self.on_add is not None:
             self.on_add(reconciled)
-        self._recent.append(reconciled)
-        for write in reconciled.writes:
+        recent, writes, size = self._recent, reconciled.writes, 0
+        recent.append(reconciled)
+        for write in writes:
             if write.before is not None and write.after is not None:
                 stored = write.after.stored
-                size = 2 * (_OVERHEAD + len(stored if type(stored) is bytes else write.after.raw))
-                self._changes.append((write, size))
-                self._bytes += size
-        while self._bytes > MOST_BYTES:
-            write, size = self._changes.popleft()
-            self._bytes -= size
-            write.before, write.after, write.forgotten = None, None, True
-        if len(self._recent) >= _AT_ONCE:
+                size += _OVERHEAD + len(stored if type(stored) is bytes else write.after.raw)
+        if size:
+            self._changes.append((writes, 2 * size))
+            self._bytes += 2 * size
+            while self._bytes > MOST_BYTES:
+                writes, size = self._changes.popleft()
+                self._bytes -= size
+                for write in writes:
+                    if write.before is not None:
+                        write.before, write.after, write.forgotten = None, None, True
+        if len(recent) >= _AT_ONCE:
             self._sorted()
 
     def _sorted(self) -> Mapping[tuple[str, str], list[Reconciled]]:

@@ -308,7 +308,7 @@ class ReconcileLoop:
     async def _work(self) -> None:  # noqa: C901 - one function, so that a reconcile costs few calls
         """Reconcile keys in this task, which isolates changes to the task from other reconciles."""
         slots, share, hot, name = self._slots, self.share, self._observer.hot, self.controller.name
-        task, keys, began_at, goes_on = asyncio.current_task(), 0, 0.0, False
+        task, keys, began_at, goes_on, has_waited = asyncio.current_task(), 0, 0.0, False, False
         assert slots is not None
         assert task is not None
         try:
@@ -340,6 +340,7 @@ class ReconcileLoop:
                     except BaseException as error:
                         self._free(run, error)
                         raise
+                    has_waited = bool(run.context.client._cached.noted)  # noqa: SLF001 - same; other tasks ran meanwhile
                     ending = self._finish(run, ended)
                 except Exception as error:  # noqa: BLE001 - the queue logs it and tries the key again
                     ending = Failed(error)
@@ -348,7 +349,7 @@ class ReconcileLoop:
                 if not goes_on:
                     return
                 keys, now = keys + 1, self._clock()
-                began_at = began_at or now
+                began_at = now if has_waited else began_at or now
                 if (
                     ending is not SUCCEEDED
                     or keys >= _KEYS_OF_TASK
@@ -459,7 +460,7 @@ class ReconcileLoop:
             from deltaloop.runtime.reconcile.remedies import note_missing_right
 
             note_missing_right(decision.error, self.controller.name)
-        news = self._news(run) if self._failing else run.context.triggers
+        news = self._news(run) if self._failing else None
         self._observer.ended(run, decision, now=self._clock(), news=news)
         if self.share is not None and [each.source for each in run.context.triggers] != ["shard"]:
             self.share.time.add(self.share.number_of(run.key), self._clock() - run.started_at)
