@@ -56,6 +56,14 @@ def test_event_is_an_echo_if_runs_of_the_key_made_all_of_its_versions(trigger: T
     assert not attribution().is_echo(trigger, controller="others", key="ns/a", since=9)
 
 
+def test_label_of_an_own_write_names_the_range() -> None:
+    known = attribution()
+    known.range_name = {"ns/a": "40", "ns/b": ""}.__getitem__
+    events = event("3", "4"), event("4", "5"), event("1", "2", uid="other")
+    labels = [each.origin for each in known.labelled(events, controller="maps")]
+    assert labels == ["self, reconcile 9 in range 40", "", "self, reconcile 10"]
+
+
 def test_cycle_of_base_versions_ends() -> None:
     known = Attribution()
     known.wrote("u", "1", controller="maps", number=1, key="ns/a", base="2")

@@ -9,7 +9,7 @@ tenth of the writes is forgotten at once, and its events are then not labeled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final, final
 
@@ -36,6 +36,7 @@ class Attribution:
     def __init__(self) -> None:
         """Create an empty record for at most ``LIMIT`` writes."""
         self._writers: dict[tuple[str, str], _Write] = {}
+        self.range_name: Callable[[str], str] | None = None  # of a key in a sharded program
 
     def __len__(self) -> int:
         return len(self._writers)
@@ -88,6 +89,8 @@ class Attribution:
             if write in writers:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
-                trigger = replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
+                name = "" if self.range_name is None else self.range_name(by.key)
+                where = f" in range {name}" if name else ""
+                trigger = replace(trigger, origin=f"{who}, reconcile {by.number}{where}")  # noqa: PLW2901
             found += (trigger,)
         return found

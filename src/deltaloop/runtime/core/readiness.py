@@ -8,14 +8,16 @@ Source: controller-runtime pkg/healthz (names of paths and the form of the verbo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import msgspec
 
 if TYPE_CHECKING:
-    from deltaloop.sharding.core.ownership import ShardState
+    from deltaloop.sharding.core.ownership import RangeState, ShardState
+
+_RANGES_NAMED: Final = 5
 
 
 class Leadership(Enum):
@@ -81,13 +83,16 @@ def readiness(
 
 def shard_check(state: ShardState) -> Check:
     """Return the check of a sharded program, which fails on all members if a range has had no owner for too long."""
-    longest = max((each.unowned_for or 0.0 for each in state.unowned), default=0.0)
-    names = ", ".join(each.name for each in state.unowned[:5])
-    more = f" and {len(state.unowned) - 5} more" if len(state.unowned) > 5 else ""
-    message = f"{len(state.own)} of {len(state.ranges)} ranges"
+    message = f"{len(state.own)} of {len(state.ranges)} ranges{_names(state.own)}"
     if state.unowned:
-        message = f"ranges without an owner for up to {longest:.0f} s: {names}{more}"
+        longest = max(each.unowned_for or 0.0 for each in state.unowned)
+        message += f"; without an owner for up to {longest:.0f} s{_names(state.unowned)}"
     return Check(name="shards", ok=not state.unowned and bool(state.ranges), message=message)
+
+
+def _names(ranges: Sequence[RangeState]) -> str:
+    more = f" and {len(ranges) - _RANGES_NAMED} more" if len(ranges) > _RANGES_NAMED else ""
+    return f": {', '.join(each.name for each in ranges[:_RANGES_NAMED])}{more}" if ranges else ""
 
 
 def answer(checks: Iterable[Check], *, verbose: bool, exclude: frozenset[str] = frozenset()) -> tuple[bool, str]:

@@ -82,7 +82,7 @@ class Tracing:
         found: dict[tuple[str, str], SpanContext] = {}
         for trigger in triggers:
             who, _, number = trigger.origin.partition(", reconcile ")
-            cause = (name if who == "self" else who, number)
+            cause = (name if who == "self" else who, number.partition(" ")[0])
             if cause in self._spans:
                 found[cause] = self._spans[cause]
         return [*found.values()]
