@@ -56,12 +56,11 @@ def test_event_is_an_echo_if_runs_of_the_key_made_all_of_its_versions(trigger: T
     assert not attribution().is_echo(trigger, controller="others", key="ns/a", since=9)
 
 
-def test_label_of_an_own_write_names_the_range() -> None:
+def test_label_names_the_range_in_a_sharded_program() -> None:
     known = attribution()
-    known.range_name = {"ns/a": "40", "ns/b": ""}.__getitem__
-    events = event("3", "4"), event("4", "5"), event("1", "2", uid="other")
-    labels = [each.origin for each in known.labelled(events, controller="maps")]
-    assert labels == ["self, reconcile 9 in range 40", "", "self, reconcile 10"]
+    known.range_of = {"ns/a": "8000000000000000", "ns/b": ""}.__getitem__
+    labelled = known.labelled([event("5", "6"), event("1", "2", uid="other"), event("1", "2")], controller="maps")
+    assert [each.origin for each in labelled] == ["self, reconcile 9, range 8000000000000000", "self, reconcile 10", ""]
 
 
 def test_cycle_of_base_versions_ends() -> None:

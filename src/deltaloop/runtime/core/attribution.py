@@ -36,7 +36,7 @@ class Attribution:
     def __init__(self) -> None:
         """Create an empty record for at most ``LIMIT`` writes."""
         self._writers: dict[tuple[str, str], _Write] = {}
-        self.range_name: Callable[[str], str] | None = None  # of a key in a sharded program
+        self.range_of: Callable[[str], str] | None = None  # in a sharded program
 
     def __len__(self) -> int:
         return len(self._writers)
@@ -84,13 +84,13 @@ class Attribution:
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
-            about = trigger.reference
-            write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
-            if write in writers:
+            about = trigger.reference if writers else None
+            if about is not None and (write := (about.uid, trigger.new_resource_version)) in writers:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
-                name = "" if self.range_name is None else self.range_name(by.key)
-                where = f" in range {name}" if name else ""
-                trigger = replace(trigger, origin=f"{who}, reconcile {by.number}{where}")  # noqa: PLW2901
+                origin = f"{who}, reconcile {by.number}"
+                if self.range_of is not None and (name := self.range_of(by.key)):
+                    origin += f", range {name}"
+                trigger = replace(trigger, origin=origin)  # noqa: PLW2901
             found += (trigger,)
         return found

@@ -8,16 +8,14 @@ Source: controller-runtime pkg/healthz (names of paths and the form of the verbo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 import msgspec
 
 if TYPE_CHECKING:
-    from deltaloop.sharding.core.ownership import RangeState, ShardState
-
-_RANGES_NAMED: Final = 5
+    from deltaloop.sharding.core.ownership import ShardState
 
 
 class Leadership(Enum):
@@ -83,16 +81,15 @@ def readiness(
 
 def shard_check(state: ShardState) -> Check:
     """Return the check of a sharded program, which fails on all members if a range has had no owner for too long."""
-    message = f"{len(state.own)} of {len(state.ranges)} ranges{_names(state.own)}"
+    longest = max((each.unowned_for or 0.0 for each in state.unowned), default=0.0)
+    named = state.unowned or state.own
+    names = ", ".join(each.name for each in named[:5])
+    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+    begin = f"{len(state.own)} of {len(state.ranges)} ranges"
     if state.unowned:
-        longest = max(each.unowned_for or 0.0 for each in state.unowned)
-        message += f"; without an owner for up to {longest:.0f} s{_names(state.unowned)}"
+        begin = f"ranges without an owner for up to {longest:.0f} s"
+    message = f"{begin}: {names}{more}" if named else begin
     return Check(name="shards", ok=not state.unowned and bool(state.ranges), message=message)
-
-
-def _names(ranges: Sequence[RangeState]) -> str:
-    more = f" and {len(ranges) - _RANGES_NAMED} more" if len(ranges) > _RANGES_NAMED else ""
-    return f": {', '.join(each.name for each in ranges[:_RANGES_NAMED])}{more}" if ranges else ""
 
 
 def answer(checks: Iterable[Check], *, verbose: bool, exclude: frozenset[str] = frozenset()) -> tuple[bool, str]:

@@ -23,7 +23,7 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
-from deltaloop.cache import Lister
+from deltaloop.cache import Lister, Registration
 from deltaloop.client import AccessCheck, Client
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.verbs.server import Server
@@ -35,6 +35,7 @@ from deltaloop.runtime.core.hot_loop import HotLoop
 from deltaloop.runtime.core.memory import Memories
 from deltaloop.runtime.core.outcomes import (
     NOTHING,
+    SUCCESSES,
     Action,
     Ended,
     KeyDecision,
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _KEYS_OF_TASK: Final = 16
 _LONGEST_TASK: Final = 0.002
-_SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
@@ -125,7 +125,7 @@ class ReconcileLoop:
             from deltaloop.runtime.reconcile.own_keys import OwnKeys
 
             self.inbox = OwnKeys(self.queue, share)
-            self.queue._range_of = attribution.range_name = share.range_name  # noqa: SLF001 - of the same family
+            self.queue._range_of = share.range_name  # noqa: SLF001 - of the same family
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,
@@ -146,6 +146,7 @@ class ReconcileLoop:
         self._random = random
         self._access = access
         self.memories: Memories = Memories()
+        self.registrations: list[Registration] = []
         self.own_cache: Lister[Resource] | None = None
         self.cached: Callable[[str], Resource | None] = lambda _: None
         self.finalizing: FinalizedRuns | None = None
@@ -158,8 +159,7 @@ class ReconcileLoop:
         self._owner: asyncio.Task[None] | None = None
         self._outside = contextvars.Context()
         self._client: Client | None = None
-        self._guarded: Client | None = None
-        self._of_term: tuple[Server, dict[int, BoundKind], Mapping[str, str], Views, Attribution] | None = None
+        self._of_term: tuple[Client, Server, dict[int, BoundKind], Mapping[str, str]] | None = None
         self._slots: Slots[str] | None = None
         self._workers: dict[asyncio.Task[None], None] = {}
         self._end: asyncio.Future[None] | None = None
@@ -181,9 +181,9 @@ class ReconcileLoop:
             self._function = cast("Callable[[Request, Context], Awaitable[object]]", function)
         self._steps = self._call if self.finalizing is None else self.finalizing.run
         self._client = client
-        self._guarded = client if self._access is None else client.with_access_check(self._access)
-        server = self._guarded._server  # noqa: SLF001 - of the same family
-        self._of_term = server, server.discovery.kinds, server.write_query, self._views, self._attribution
+        guarded = client if self._access is None else client.with_access_check(self._access)
+        server = guarded._server  # noqa: SLF001 - of the same family
+        self._of_term = guarded, server, server.discovery.kinds, server.write_query
         self._fatal = None
         try:
             paused = self.paused_at is not None
@@ -422,18 +422,18 @@ class ReconcileLoop:
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
         try:
-            client, of_term = self._guarded, self._of_term
-            assert client is not None
-            assert of_term is not None
+            assert self._of_term is not None
+            client, server, kinds, query = self._of_term
             run.taken, run.task, run.pool = taken, task, self._pool
             number, check, not_awaited = run.number, run.check, NotAwaited()
             guard = None if self.share is None else self.share.guard(key)
-            way = CachedWay(*of_term, (controller, number, key), namespace, check, None, guard)
+            by = controller, number, key
+            way = CachedWay(server, kinds, query, self._views, self._attribution, by, namespace, check, None, guard)
             run.context = context = Context(
                 Request(namespace, name),
                 controller,
                 number,
-                ReconcileClient(way, of_term[1], way, not_awaited, client),
+                ReconcileClient(way, kinds, way, not_awaited, client),
                 triggers,
                 taken.triggers.dropped,
                 taken.failures + 1,
@@ -478,8 +478,8 @@ class ReconcileLoop:
             self.share.time.add(self.share.number_of(run.key), self._clock() - run.started_at)
         if self.shared.tracker is not None:
             exists = self.cached(run.key) is not None
-            self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
-        if self._failing or decision.row.action not in _SUCCESSES:
+            self.shared.tracker.ended(run.key, succeeded=decision.row.action in SUCCESSES, exists=exists)
+        if self._failing or decision.row.action not in SUCCESSES:
             self._note_failure(run, decision)
         del run.context, run.task  # otherwise these objects would wait for the garbage collector
         if decision is NOTHING:
