@@ -307,7 +307,7 @@ async def test_a_member_forgets_the_failures_of_ranges_that_it_gave_up(
 
         async def failing() -> set[str]:
             [seen] = (await manager.doctor.state()).controllers
-            return {each.key for each in (*seen.failing, *seen.parked)} & keys
+            return ({each.key for each in seen.failing} | {each.key for each in seen.parked}) & keys
 
         assert await failing() >= keys
         f.start("b")
