@@ -20,6 +20,7 @@ from deltaloop.sharding.core.planning import Report
 SHARDS_LABEL: Final = "deltaloop.dev/shards"
 LEAVING_LABEL: Final = "deltaloop.dev/leaving"
 SEEN_LABEL: Final = "deltaloop.dev/seen"
+KEY_LABEL: Final = "deltaloop.dev/shard-key"
 _MAP: Final = "ranges"
 _LOAD: Final = "load."
 
@@ -61,6 +62,10 @@ class ShardOptions(Options, frozen=True, kw_only=True):
     def map_name(self) -> str:
         """Return the name of the ConfigMap."""
         return f"{self.name}-shards"
+
+    @property
+    def key_text(self) -> str:
+        return f"label.{self.label.replace('/', '_')}"[:63].rstrip("-._") if self.label else self.key
 
     def lease_name(self, identity: str) -> str:
         """Return the name of a member's Lease."""
