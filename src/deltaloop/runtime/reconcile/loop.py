@@ -125,6 +125,7 @@ class ReconcileLoop:
             from deltaloop.runtime.reconcile.own_keys import OwnKeys
 
             self.inbox = OwnKeys(self.queue, share)
+            self.queue._range_of = share.range_name  # noqa: SLF001 - of the same family
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,
@@ -140,7 +141,7 @@ class ReconcileLoop:
         self._attribution = attribution
         self._failing: dict[str, KeyFailures] = {}
         self.paused_at: float | None = None
-        self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
+        self._observer = Observer(controller, self.metrics, history=history, tracing=tracing, share=share)
         self._clock = clock
         self._random = random
         self._access = access
@@ -252,6 +253,17 @@ class ReconcileLoop:
         self.paused_at = None
         if self._slots is not None:
             self._slots.resume()
+
+    def forget(self, is_in: Callable[[str], bool]) -> None:
+        # Another member owns these keys.
+        for key in [key for key in self._failing if is_in(key)]:
+            del self._failing[key]
+            self.queue.forget(key)
+        if self._observer.hot is not None:
+            self._observer.hot.forget(is_in)
+        for letter in self.queue.dead_letters():
+            if is_in(letter.item):
+                self.queue.discard_dead_letter(letter.item)
 
     def failing(self) -> Mapping[str, KeyFailures]:
         return self._failing
@@ -371,6 +383,7 @@ class ReconcileLoop:
 
     def _take_own(self, slots: Slots[str], share: Share) -> Run[str] | None:
         while (taken := slots.take()) is not None and not share.owns(taken.item):
+            self._failing.pop(taken.item, None)
             if not slots.end(taken, SUCCEEDED):  # the owner queues the key itself
                 return None
         return taken
