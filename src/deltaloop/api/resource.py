@@ -138,7 +138,7 @@ def is_text(raw: bytes) -> bool:
     return True
 
 
-_VIEWS_KEPT: Final = 256
+_VIEWS_KEPT: Final = 64
 _viewed: Final[deque[Resource]] = deque()  # objects with cached decoded fields, oldest first
 
 
