@@ -14,7 +14,9 @@ import contextvars
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
+
+import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
@@ -77,7 +79,7 @@ _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
 @final
-class KeyFailures(NamedTuple):
+class KeyFailures(msgspec.Struct, frozen=True):
     """Failed reconciles of a key since its last success; ``first`` is a number, ``error`` a class or empty."""
 
     first: int
@@ -573,14 +575,14 @@ class ReconcileLoop:
         failing = self._failing.get(key)
         if failing is None or not isinstance(trigger, Trigger):
             return False
-        return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing[0])
+        return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing.first)
 
     def _news(self, run: Execution) -> tuple[Trigger, ...]:
         """Return the triggers that arrived after the last failure began and are not echoes of own writes."""
         triggers, failing = run.context.triggers, self._failing.get(run.key)
         if failing is None:
             return triggers
-        return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
+        return tuple(each for each in triggers if each.at >= failing.started_at and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
