@@ -42,6 +42,7 @@ from deltaloop.sharding.objects import (
     SEEN_LABEL,
     SHARDS_LABEL,
     ShardOptions,
+    key_text,
     map_text,
     member_lease,
     new_map,
@@ -121,7 +122,7 @@ class ShardMember:
         self.options = options
         self.identity = identity
         lease = options.lease_name(identity)
-        self._labels = {SHARDS_LABEL: options.name, LEAVING_LABEL: "false", KEY_LABEL: options.key_text}
+        self._labels = {SHARDS_LABEL: options.name, LEAVING_LABEL: "false", KEY_LABEL: key_text(options)}
         lock = LeaseLock(client, namespace=options.namespace, name=lease, identity=identity, labels=self._labels)
         self.elector: LeaderElector = LeaderElector(
             lock, options.election, client=client, metrics=metrics, clock=clock, random=random
@@ -252,7 +253,7 @@ class ShardMember:
     async def _require_same_key(self) -> None:
         # Otherwise two members could own one key. A crashed member does not renew its Lease.
         seen: dict[str, str] = {}
-        key, until = self.options.key_text, self._clock() + math.ceil(self.options.election.lease_duration)
+        key, until = key_text(self.options), self._clock() + math.ceil(self.options.election.lease_duration)
         selection = ListOptions(label_selector=f"{SHARDS_LABEL}={self.options.name}")
         while True:
             others: dict[str, str] = {}

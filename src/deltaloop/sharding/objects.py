@@ -63,13 +63,14 @@ class ShardOptions(Options, frozen=True, kw_only=True):
         """Return the name of the ConfigMap."""
         return f"{self.name}-shards"
 
-    @property
-    def key_text(self) -> str:
-        return f"label.{self.label.replace('/', '_')}"[:63].rstrip("-._") if self.label else self.key
-
     def lease_name(self, identity: str) -> str:
         """Return the name of a member's Lease."""
         return f"{self.name}-member-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
+
+
+def key_text(options: ShardOptions) -> str:
+    """Return the value of ``KEY_LABEL``."""
+    return f"label.{options.label.replace('/', '_')}"[:63].rstrip("-._") if options.label else options.key
 
 
 def member_lease(lease: Resource) -> tuple[MemberLease, str]:
