@@ -323,7 +323,7 @@ def test_view_is_decoded_once_while_cached() -> None:
 
 def test_only_latest_decoded_objects_are_cached() -> None:
     objects = [pod(name=f"p{number}") for number in range(512)]
-    assert remembered(objects) == 256
+    assert remembered(objects) == 64
     assert [name_of(obj) for obj in objects] == [obj.name for obj in objects]
 
 
@@ -353,7 +353,7 @@ def test_threads_read_correct_objects() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert remembered(objects) == 256
+    assert remembered(objects) == 64
 
 
 def test_garbage_collector_does_not_track_resources() -> None:

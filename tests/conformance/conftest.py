@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = DIFFERENCES.get(f"{item.path.stem.removeprefix('test_')}.{item.name}")
         if reason is not None:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure() -> None:
+    """Ignore the same streams if they are closed after the last case."""
+    if REAL:
+        warnings.filterwarnings("ignore", category=pytest.PytestUnraisableExceptionWarning)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

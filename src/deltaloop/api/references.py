@@ -109,8 +109,8 @@ class Trigger(msgspec.Struct, frozen=True, gc=False):
         old_resource_version: Resource version before the event, or empty.
         new_resource_version: Resource version after the event, or empty.
         at: Time of the observation in seconds on the event loop's monotonic clock.
-        origin: Reconcile of this program that caused the event, such as ``self, reconcile 41``, or empty for other
-            writers.
+        origin: Reconcile of this program that caused the event, such as ``self, reconcile 41``, or empty for others.
+            Sharded programs add the range.
     """
 
     source: str

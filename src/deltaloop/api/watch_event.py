@@ -56,7 +56,6 @@ class _Line(msgspec.Struct, gc=False):
     object: msgspec.Raw
 
 
-_decode_line: Final = msgspec.json.Decoder(_Line).decode
 _TYPES: Final = {event_type.value: event_type for event_type in EventType}
 _BEGINNINGS: Final = tuple(
     (event_type, beginning, len(beginning))
@@ -100,7 +99,7 @@ def decode_watch_event_in(
 
 def _decode_slowly(line: bytes, resource_type: ResourceType[Any] | None) -> WatchEvent:
     try:
-        decoded = _decode_line(line)
+        decoded = msgspec.json.decode(line, type=_Line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedEventError(f"a watch line of {len(line)} bytes is not a watch event: {error}") from None
     decoded_type = _TYPES.get(decoded.type)

@@ -19,7 +19,13 @@ _FAMILIES: Final = families_of("""
         Ranges of the hash space that this member owns
     gauge deltaloop_shard_ranges_without_owner name
         Ranges of the hash space that have had no owner for the lease duration and 5 s
+    gauge deltaloop_shard_range_epoch name,range
+        Earlier owners of a range that this member owns
+    gauge deltaloop_shard_range_unowned_seconds name,range
+        Time without an owner of a range that has had none for the lease duration and 5 s
 """)
+
+_MOST_UNOWNED: Final = 10  # all members report them
 
 
 @final
@@ -40,3 +46,7 @@ class ShardMetrics(RegisteredCollector):
             yield "deltaloop_shard_members", (state.name,), len(state.members)
             yield "deltaloop_shard_ranges", (state.name,), len(state.own)
             yield "deltaloop_shard_ranges_without_owner", (state.name,), len(state.unowned)
+            for each in state.own:
+                yield "deltaloop_shard_range_epoch", (state.name, each.name), each.epoch
+            for each in state.unowned[:_MOST_UNOWNED]:
+                yield "deltaloop_shard_range_unowned_seconds", (state.name, each.name), each.unowned_for or 0.0

@@ -74,6 +74,8 @@ class ShardWork(Protocol):
 
     def interrupt(self, is_in: Callable[[str], bool]) -> None: ...
 
+    def forget(self, is_in: Callable[[str], bool]) -> None: ...
+
     def queue(self, is_in: Callable[[str], bool]) -> None: ...
 
     def objects(self) -> Mapping[int, float]: ...
@@ -149,6 +151,8 @@ class ShardMember:
         self._reported_at = -math.inf
         self._wait_until = self._retry_at = self._yield_until = -math.inf
         self._at_rest: object = None
+        self._mine: Sequence[ShardRange] = ()
+        self._unowned: frozenset[int] = frozenset()
         self._leaving = False
         self._invalid = ""
         self.on_left: Callable[[], object] = lambda: None
@@ -185,7 +189,7 @@ class ShardMember:
 
     def _range_name(self, key: str) -> str:
         number = self.share.number_of(key)
-        return f"{self._member.map.find(number).start:016x}" if self._member.map.ranges and number >= 0 else ""
+        return self._member.map.find(number).name if self._member.map.ranges and number >= 0 else ""
 
     @property
     def has_left(self) -> bool:
@@ -238,6 +242,7 @@ class ShardMember:
             await asyncio.gather(task, return_exceptions=True)
             self.share.change((), ())
             self.share.held = KeyRanges()
+            self._own(work, ())
             self._member.uid = ""
             self._stopping_since.clear()
 
@@ -284,6 +289,9 @@ class ShardMember:
                 is_due = holding is None and (wanted is not None or self._clock() >= self._wait_until)
                 if hold != wanted and is_due:
                     wanted = hold
+                    new = [each for each in self._member.held if not held.covers(each.start, each.end)]
+                    if new:
+                        _log.info("filling caches of ranges", extra=self._about(new))
                     holding = asyncio.create_task(work.hold(hold), name=f"caches of {self.options.name}")
                     holding.add_done_callback(self._wake)
                 self._share_out(work, held)
@@ -316,7 +324,8 @@ class ShardMember:
         until = [self._membership.next_at(seen_at), now + _REPORT_PERIOD]
         if self._member.stopping:
             until.append(now + _POLL)
-        until += [at for at in (self._wait_until, self._yield_until) if at > seen_at]
+        unowned_at = (self._ownership.due_at() or -math.inf) + self._ownership.limit + _POLL
+        until += [at for at in (self._wait_until, self._yield_until, unowned_at) if at > seen_at]
         if self._reported is None or not self._stored:
             until.append(now + _RETRY)
         with suppress(TimeoutError):
@@ -359,6 +368,11 @@ class ShardMember:
         self._holders = {lease.uid: holder for lease, holder in leases if holder}
         alive = {uid: holder for uid, holder in self._holders.items() if uid not in late}
         self._ownership.saw(self._member.map, alive, late, now)
+        times = [(each, self._ownership.unowned_for(each.start, now) or 0.0) for each in self._member.map.ranges]
+        unowned = [each for each, seconds in times if seconds > self._ownership.limit]
+        if any(each.start not in self._unowned for each in unowned):
+            _log.error("ranges have no owner", extra=self._about(unowned))
+        self._unowned = frozenset(each.start for each in unowned)
 
     def _share_out(self, work: ShardWork, held: KeyRanges) -> None:
         """Give the ranges to the program, and check in which ranges the work has ended."""
@@ -371,6 +385,7 @@ class ShardMember:
         share.change(working, member.stopping)
         if work.is_running(share.loses):
             work.interrupt(share.loses)  # only after a person has changed the map
+        self._own(work, [each for each in member.map.ranges if each.owner == member.uid])
         new = [each for each in working if not before.covers(each.start, each.end)]
         if new:
             _log.info("taking keys of ranges", extra=self._about(new))
@@ -387,6 +402,14 @@ class ShardMember:
                 member.idle(each)
             elif now >= self._stopping_since[_key(each)] + self.options.drain_timeout:
                 work.interrupt(is_in)
+
+    def _own(self, work: ShardWork, ranges: Sequence[ShardRange]) -> None:
+        own = KeyRanges((each.start, each.end) for each in ranges)
+        lost = [each for each in self._mine if not own.covers(each.start, each.end)]
+        self._mine = ranges
+        if lost:
+            _log.info("gave up ranges", extra=self._about(lost))
+            work.forget(self.share.loses)
 
     def _is_in(self, each: ShardRange) -> Callable[[str], bool]:
         return lambda key: self.share.is_in(key, each)
@@ -524,7 +547,7 @@ class ShardMember:
     def _about(self, ranges: Sequence[ShardRange]) -> dict[str, Any]:
         return {
             "shards": self.options.name,
-            "ranges": [f"{each.start:016x}" for each in ranges[:10]],
+            "ranges": [each.name for each in ranges[:10]],
             "of": len(ranges),
         }
 

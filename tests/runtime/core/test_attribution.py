@@ -56,6 +56,13 @@ def test_event_is_an_echo_if_runs_of_the_key_made_all_of_its_versions(trigger: T
     assert not attribution().is_echo(trigger, controller="others", key="ns/a", since=9)
 
 
+def test_label_names_the_range_in_a_sharded_program() -> None:
+    known = attribution()
+    known.range_of = {"ns/a": "8000000000000000", "ns/b": ""}.__getitem__
+    labelled = known.labelled([event("5", "6"), event("1", "2", uid="other"), event("1", "2")], controller="maps")
+    assert [each.origin for each in labelled] == ["self, reconcile 9, range 8000000000000000", "self, reconcile 10", ""]
+
+
 def test_cycle_of_base_versions_ends() -> None:
     known = Attribution()
     known.wrote("u", "1", controller="maps", number=1, key="ns/a", base="2")

@@ -52,6 +52,24 @@ async def test_controllers_of_one_manager_share_informers() -> None:
         assert "Manager of one, two" in repr(manager)
 
 
+async def test_workers_start_when_all_listed_objects_are_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltaloop.cache.listener._ITEMS_PER_TURN", 1)
+    causes: list[set[str]] = []
+
+    @controller("v1/ConfigMap", watches=["v1/Secret"])
+    async def maps(request: Request, ctx: Context) -> None:
+        causes.append({str(trigger.reference and trigger.reference.kind) for trigger in ctx.triggers})
+
+    async with world() as w:
+        for number in range(30):
+            await w.client.create("v1/Secret", {"metadata": {"name": f"a{number}", "namespace": "default"}})
+        await w.put("a9")  # the key of the last Secret
+        async with w.running(maps):
+            await asyncio.sleep(1.0)
+            assert len(causes) == 30
+            assert {"ConfigMap", "Secret"} in causes
+
+
 async def test_controllers_with_equal_names_are_rejected() -> None:
     @controller("v1/ConfigMap")
     async def one(request: Request, ctx: Context) -> None: ...

@@ -9,7 +9,7 @@ tenth of the writes is forgotten at once, and its events are then not labeled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final, final
 
@@ -36,6 +36,7 @@ class Attribution:
     def __init__(self) -> None:
         """Create an empty record for at most ``LIMIT`` writes."""
         self._writers: dict[tuple[str, str], _Write] = {}
+        self.range_of: Callable[[str], str] | None = None  # in a sharded program
 
     def __len__(self) -> int:
         return len(self._writers)
@@ -83,11 +84,13 @@ class Attribution:
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
-            about = trigger.reference
-            write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
-            if write in writers:
+            about = trigger.reference if writers else None
+            if about is not None and (write := (about.uid, trigger.new_resource_version)) in writers:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
-                trigger = replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
+                origin = f"{who}, reconcile {by.number}"
+                if self.range_of is not None and (name := self.range_of(by.key)):
+                    origin += f", range {name}"
+                trigger = replace(trigger, origin=origin)  # noqa: PLW2901
             found += (trigger,)
         return found

@@ -24,7 +24,7 @@ _OVERHEAD: Final = 1024  # per object in addition to its JSON
 _AT_ONCE: Final = 64  # reconciles; sorting many together needs fewer accesses to uncached memory
 
 
-class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
+class Reconciled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An ended reconcile, without object data; ``ended_at`` is in monotonic seconds.
 
     ``error`` is the type of the exception (empty if there was none), because its text can contain data.
@@ -45,6 +45,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
     writes_dropped: int
     action: Action = Action.FORGET
     cleanup: bool = False
+    range: str = ""
 
     def to_dict(self, now: float) -> dict[str, Any]:
         """Return the JSON form, with times relative to ``now``."""
@@ -73,6 +74,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
                 for write in self.writes
             ],
             "writesDropped": self.writes_dropped,
+            **({"range": self.range} if self.range else {}),
         }
 
 
@@ -82,7 +84,7 @@ class History:
     def __init__(self) -> None:
         self.on_add: Callable[[Reconciled], object] | None = None
         # Idle for longest first. In a plain dict, the search for the first key passes all deleted keys.
-        self._keys: OrderedDict[tuple[str, str], tuple[Reconciled, ...]] = OrderedDict()
+        self._keys: OrderedDict[tuple[str, str], list[Reconciled]] = OrderedDict()
         self._changes: deque[tuple[OwnWrite, int]] = deque()
         self._bytes = 0
         self._recent: list[Reconciled] = []  # not in the keys yet
@@ -107,15 +109,18 @@ class History:
         if len(self._recent) >= _AT_ONCE:
             self._sorted()
 
-    def _sorted(self) -> Mapping[tuple[str, str], tuple[Reconciled, ...]]:
+    def _sorted(self) -> Mapping[tuple[str, str], list[Reconciled]]:
         keys, recent = self._keys, self._recent
         for reconciled in recent:
             name = reconciled.controller, reconciled.key
             if name in keys:
-                keys[name] = (*keys[name], reconciled)[-EACH:]  # an empty deque needs half a KiB
+                runs = keys[name]
+                if len(runs) >= EACH:
+                    del runs[0]
+                runs.append(reconciled)  # a tuple would be copied, which accesses all runs
                 keys.move_to_end(name)
             else:
-                keys[name] = (reconciled,)
+                keys[name] = [reconciled]  # an empty deque needs half a KiB
                 if len(keys) > LIMIT:
                     keys.popitem(last=False)
         recent.clear()

@@ -24,7 +24,7 @@ At most ``limit`` keys and ``_OBJECTS`` objects per key are kept. Those without 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast, final
 
@@ -139,10 +139,10 @@ _States: TypeAlias = tuple[Resource | None, Resource, Resource | None]
 class _Written(msgspec.Struct):
     """State of an object after the key's last write."""
 
-    verb: str = ""
-    uid: str = ""
-    version: str = ""
-    after: Resource | None = None
+    verb: str
+    uid: str
+    version: str
+    after: Resource | None
     marked: bool = False
     seen: Sequence[Mapping[str, Any]] = ()
     strikes: tuple[float, ...] = ()
@@ -189,6 +189,12 @@ class HotLoops:
         left = known.hot.next_at - now
         return left if left > _SHORTEST else 0.0
 
+    def forget(self, is_in: Callable[[str], bool]) -> None:
+        # Writes of the next owner of a key are not those of a rival.
+        for key in [key for key in self._keys if is_in(key)]:
+            del self._keys[key]
+            self.watched.discard(key)
+
     def hot_keys(self, now: float) -> list[tuple[HotLoop, float, float]]:
         """Return the hot keys, each with the seconds since it became hot and its present interval."""
         hot = [known.hot for known in self._keys.values() if known.hot is not None]
@@ -224,14 +230,16 @@ class HotLoops:
         """Process an ended reconcile, and return the facts to report; ``now`` is in monotonic seconds."""
         own = bool(triggers)
         for trigger in triggers:
-            own = own and trigger.origin != ""
+            if not trigger.origin:
+                own = False
+                break
         # Objects outside all caches cannot trigger a reconcile, so writes to them do not indicate a loop.
         effective: tuple[OwnWrite, ...] = ()
         for write in writes:
             if write.is_known_change:
                 effective += (write,)
         known = self._keys.get(key)
-        facts: list[Fact] = []
+        facts: tuple[Fact, ...] = ()
         if known is None:
             if not effective:
                 return ()
@@ -243,17 +251,17 @@ class HotLoops:
         if known.hot is not None and self._has_cooled(
             known.hot, quiet_echo=own and succeeded and not effective, now=now
         ):
-            facts.append(Cooled(key=key, cause=known.hot.cause, seconds=now - known.hot.since))
+            facts = (Cooled(key=key, cause=known.hot.cause, seconds=now - known.hot.since),)
             known.hot = None
             known.objects.clear()
             self.watched.discard(key)
         for write in effective:
             fact = self._wrote(key, known, write, triggers, own=own, now=now)
             if fact is not None:
-                facts.append(fact)
+                facts += (fact,)
         if known.hot is not None:
             known.hot.next_at = now + known.hot.interval
-        return tuple(facts)
+        return facts
 
     def _has_cooled(self, hot: _Hot, *, quiet_echo: bool, now: float) -> bool:
         # In a fight, the echo of an own write never causes a write, so only the other writer can end the fight.
@@ -263,20 +271,20 @@ class HotLoops:
         self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
     ) -> HotLoop | None:
         subject = write.subject if write.verb == "create" else (write.kind, write.key)
-        objects = known.objects
-        last = objects[subject] if subject in objects else None  # noqa: SIM401 - without a call
+        objects, before = known.objects, write.before
         contested: tuple[PathParts, ...] = ()
-        if last is None:
+        if subject in objects:
+            present = objects[subject]
+            del objects[subject]
+            objects[subject] = present
+            if own or before is None or before.resource_version != present.version:
+                contested = self._contested(present, write, own=own or known.hot is not None, now=now)
+        else:
             if len(objects) >= _OBJECTS:
                 del objects[next(iter(objects))]
             present = objects[subject] = _Written(write.verb, write.uid, write.version, write.after)
             if not own:
                 return None
-        else:
-            del objects[subject]
-            present = objects[subject] = last
-        if last is not None and (own or write.before is None or write.before.resource_version != last.version):
-            contested = self._contested(last, write, own=own or known.hot is not None, now=now)
         theirs = present.after
         present.verb, present.uid, present.version, present.after = write.verb, write.uid, write.version, write.after
         if not own and not contested:
@@ -293,7 +301,7 @@ class HotLoops:
         wanted = self._options.threshold * (_GENERATED if generated else 1)
         if len(strikes) < wanted:
             present.marked = (
-                len(strikes) == wanted - 1 and bool(contested) and not generated and not _managed_fields(write.before)
+                len(strikes) == wanted - 1 and bool(contested) and not generated and not _managed_fields(before)
             )
             if present.marked:
                 self.watched.add(key)
@@ -301,7 +309,7 @@ class HotLoops:
         interval = self._options.min_interval
         known.hot = _Hot(Cause.FIGHT if contested else Cause.SELF, now, interval, now + interval, now)
         self.watched.add(key)
-        before = write.before or theirs
+        before = before or theirs
         known.hot.fact = HotLoop(
             key=key,
             cause=known.hot.cause,

@@ -177,6 +177,7 @@ _ERRORS: Final = "controller_runtime_reconcile_errors_total"
 _TERMINAL: Final = "controller_runtime_terminal_reconcile_errors_total"
 _TIMEOUTS: Final = "controller_runtime_reconcile_timeouts_total"
 
+SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
     {
         Case.NOTHING: Row(Action.FORGET, "success"),

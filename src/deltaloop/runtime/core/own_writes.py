@@ -106,9 +106,10 @@ def is_same_status(before: Resource | None, after: Resource) -> bool:
 
 def status_of(obj: Resource) -> object:
     """Return the status without decoding other fields, or raise one of ``DECODE_ERRORS``."""
-    fields, stored = obj._fields, obj.stored  # most reconciles have read a field
-    if fields is not None:
+    fields = obj._fields
+    if fields is not None:  # most reconciles have read a field
         return fields["status"] if "status" in fields else None  # noqa: SIM401 - without a call
+    stored = obj.stored
     return _decode_status(stored if type(stored) is bytes else obj.raw).status
 
 

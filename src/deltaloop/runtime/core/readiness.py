@@ -82,11 +82,13 @@ def readiness(
 def shard_check(state: ShardState) -> Check:
     """Return the check of a sharded program, which fails on all members if a range has had no owner for too long."""
     longest = max((each.unowned_for or 0.0 for each in state.unowned), default=0.0)
-    names = ", ".join(each.name for each in state.unowned[:5])
-    more = f" and {len(state.unowned) - 5} more" if len(state.unowned) > 5 else ""
-    message = f"{len(state.own)} of {len(state.ranges)} ranges"
+    named = state.unowned or state.own
+    names = ", ".join(each.name for each in named[:5])
+    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+    begin = f"{len(state.own)} of {len(state.ranges)} ranges"
     if state.unowned:
-        message = f"ranges without an owner for up to {longest:.0f} s: {names}{more}"
+        begin = f"ranges without an owner for up to {longest:.0f} s"
+    message = f"{begin}: {names}{more}" if named else begin
     return Check(name="shards", ok=not state.unowned and bool(state.ranges), message=message)
 
 

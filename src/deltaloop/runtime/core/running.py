@@ -69,12 +69,13 @@ class Runs(Generic[R]):
 
     def begin(self, key: str, now: float) -> R:
         """Start a run for a key; raises RuntimeError, a bug of the driver, without a free key or worker."""
-        if key in self._runs:
+        runs, timeout = self._runs, self.timeout
+        if key in runs:
             raise RuntimeError(f"{key!r} is already being reconciled")
-        if len(self._runs) >= self.slots:
+        if len(runs) >= self.slots:
             raise RuntimeError(f"all {self.slots} workers are busy")
-        self._count += 1
-        run = self._runs[key] = self._make(key, self._count, now, None if self.timeout is None else now + self.timeout)
+        self._count = number = self._count + 1
+        run = runs[key] = self._make(key, number, now, None if timeout is None else now + timeout)
         return run
 
     def due(self, now: float) -> tuple[list[R], list[R]]:
@@ -111,9 +112,10 @@ class Runs(Generic[R]):
 
     def ended(self, run: R) -> None:
         """Remove a run that has ended, or raise RuntimeError if it was removed before."""
-        if run.key not in self._runs or self._runs[run.key] is not run:
-            raise RuntimeError(f"the reconcile of {run.key!r} has already ended")
-        del self._runs[run.key]
+        key, runs = run.key, self._runs
+        if key not in runs or runs[key] is not run:
+            raise RuntimeError(f"the reconcile of {key!r} has already ended")
+        del runs[key]
 
     def present(self) -> tuple[R, ...]:
         return tuple(self._runs.values())

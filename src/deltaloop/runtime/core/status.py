@@ -118,16 +118,15 @@ class Kept:
 
 
 @final
-class StatusChange:
-    """Status changes of a reconcile for one object; a condition of None is removed."""
+class StatusChange(msgspec.Struct, eq=False):
+    """Status changes of a reconcile for one object; a condition of None is removed.
 
-    __slots__ = ("_fields", "conditions", "generation")
+    ``generation`` is 0 for kinds without generations.
+    """
 
-    def __init__(self, generation: int) -> None:
-        """Start without changes for a generation; 0 for kinds without generations."""
-        self.generation: int = generation
-        self._fields: Fields = {}
-        self.conditions: dict[str, Fields | None] = {}
+    generation: int
+    _fields: Fields = {}
+    conditions: dict[str, Fields | None] = {}
 
     def set_field(self, name: str, value: Any) -> None:
         """Set a field, replacing its whole value; None removes it.
@@ -195,13 +194,13 @@ class StatusChange:
         ``now`` is the time for conditions whose status changes. ``observing`` means that ``status.observedGeneration``
         belongs to this controller.
         """
-        wanted = dict(self._fields)
+        wanted = self._fields
         if self.conditions:
             conditions = self._merged_conditions(items(present.get(_CONDITIONS)), now)
             if conditions or _CONDITIONS in present:
-                wanted[_CONDITIONS] = conditions
+                wanted = {**wanted, _CONDITIONS: conditions}
         if self.generation and observing:
-            wanted[_OBSERVED] = self.generation
+            wanted = {**wanted, _OBSERVED: self.generation}
         patch: Fields = {}
         due = False
         for name, value in wanted.items():

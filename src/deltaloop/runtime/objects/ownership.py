@@ -21,6 +21,7 @@ from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.runtime.errors import OwnerGoneError
 
 _FOREGROUND: Final = "foregroundDeletion"
+_CONTROLLER: Final = {"controller": True, "blockOwnerDeletion": True}
 
 MutableObject: TypeAlias = MutableMapping[str, Any]
 
@@ -60,7 +61,7 @@ def set_controller_reference(
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """
-    _set(obj, owner, resource_type, {"controller": True, "blockOwnerDeletion": True})
+    _set(obj, owner, resource_type, _CONTROLLER)
 
 
 def set_owner_reference(
@@ -85,19 +86,18 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
         api_version, kind = resource_type.api_version, resource_type.kind
     else:
         api_version, kind = _kind_of(owning, resource_type)
-    metadata: MutableMapping[str, Any] | ObjectMeta | None = obj.get("metadata") if type_of(obj) is dict else None
-    if metadata is None or type_of(metadata) is not dict:
+    metadata: Any = obj.get("metadata") if type_of(obj) is dict else None
+    if type_of(metadata) is not dict:
         metadata = _metadata(obj)
     present: list[dict[str, Any]]
     typed: ObjectMeta | None = None
     fields: MutableMapping[str, Any]
-    if isinstance(metadata, ObjectMeta):
+    if type_of(metadata) is dict or not isinstance(metadata, ObjectMeta):
+        fields = metadata
+        namespace, present = fields.get("namespace") or "", fields.get("ownerReferences") or list[dict[str, Any]]()
+    else:
         typed, fields = metadata, {}
         namespace, present = typed.namespace, msgspec.to_builtins(typed.owner_references)
-    else:
-        fields = metadata
-        given: Any = fields.get("ownerReferences")
-        namespace, present = fields.get("namespace") or "", given or list[dict[str, Any]]()
     if owning.namespace and owning.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidArgumentError(

@@ -189,23 +189,25 @@ class StatusWriter:
         self._open = self._change
         return self
 
-    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+    def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> Coroutine[Any, Any, None]:
         """Write the status; the block's exception is raised again even if this write fails.
 
         Raises:
             ApiError: See ``write``.
         """
         self._open = None
-        if error is None:
-            await self._write(self._change, observing=True)
-        elif self._on_error is not None and isinstance(error, Exception):
-            try:
-                await self._write(self._change.of_error(self._on_error, error), observing=False)
-            except DeltaloopError as second:
-                if isinstance(second, _REFUSALS):
-                    return
-                extra = {"kind": str(self._kind), "key": self._given.key, "error": type(second).__name__}
-                _logger.warning("cannot write an error into the status", extra=extra)
+        return self._write(self._change, observing=True) if error is None else self._write_error(error)
+
+    async def _write_error(self, error: BaseException) -> None:
+        if self._on_error is None or not isinstance(error, Exception):
+            return
+        try:
+            await self._write(self._change.of_error(self._on_error, error), observing=False)
+        except DeltaloopError as second:
+            if isinstance(second, _REFUSALS):
+                return
+            extra = {"kind": str(self._kind), "key": self._given.key, "error": type(second).__name__}
+            _logger.warning("cannot write an error into the status", extra=extra)
 
     def __enter__(self) -> Self:
         """Open the status in a plain function.

@@ -568,6 +568,10 @@ class Manager:
 
             note_empty_caches(error, self._users)
             raise
+        # As in controller-runtime, workers start when all listed objects are queued, so that each key runs once.
+        for registration in [each for loop in self._loops for each in loop.registrations]:
+            while not registration.has_synced:  # noqa: ASYNC110 - some turns of the event loop
+                await asyncio.sleep(0)
         self._synced = True
         _logger.info("caches are in sync", extra={"informers": len(self._informers)})
 
@@ -590,6 +594,7 @@ class Manager:
 
             require_sharded_by_label(plans, self._shards.share)
             work = self._member_work = MemberWork(self._shards.share, clock)
+            attribution.range_of = self._shards.share.range_name
         for plan in plans:
             loop = ReconcileLoop(
                 plan.controller,

@@ -278,7 +278,7 @@ def connect_caches(
                 clock=clock,
             )
             loop.at_close(handler.close)
-            informer.add_event_handler(handler, name=name)
+            loop.registrations.append(informer.add_event_handler(handler, name=name))
     return informers
 
 

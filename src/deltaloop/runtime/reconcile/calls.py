@@ -21,7 +21,7 @@ _TIDIED_EVERY: Final = 256
 class NotAwaited(dict[Call, tuple[str, CodeType, int]]):
     """Calls of one reconcile that may not have been awaited, with name and call site, in order."""
 
-    made: int = 0
+    __slots__ = ()
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
@@ -46,8 +46,7 @@ def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Cal
         caller = frame(1)
         calls: NotAwaited = self._not_awaited
         calls[made] = name, caller.f_code, caller.f_lasti
-        calls.made += 1
-        if not calls.made % _TIDIED_EVERY:
+        if not len(calls) % _TIDIED_EVERY:
             for ended in [each for each in calls if each.cr_frame is None]:  # there can be thousands
                 del calls[ended]
         return made

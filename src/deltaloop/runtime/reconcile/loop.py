@@ -14,7 +14,9 @@ import contextvars
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
+
+import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
@@ -23,7 +25,7 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
-from deltaloop.cache import Lister
+from deltaloop.cache import Lister, Registration
 from deltaloop.client import AccessCheck, Client
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.verbs.server import Server
@@ -35,6 +37,7 @@ from deltaloop.runtime.core.hot_loop import HotLoop
 from deltaloop.runtime.core.memory import Memories
 from deltaloop.runtime.core.outcomes import (
     NOTHING,
+    SUCCESSES,
     Action,
     Ended,
     KeyDecision,
@@ -72,12 +75,11 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _KEYS_OF_TASK: Final = 16
 _LONGEST_TASK: Final = 0.002
-_SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
 @final
-class KeyFailures(NamedTuple):
+class KeyFailures(msgspec.Struct, frozen=True):
     """Failed reconciles of a key since its last success; ``first`` is a number, ``error`` a class or empty."""
 
     first: int
@@ -125,6 +127,7 @@ class ReconcileLoop:
             from deltaloop.runtime.reconcile.own_keys import OwnKeys
 
             self.inbox = OwnKeys(self.queue, share)
+            self.queue._range_of = share.range_name  # noqa: SLF001 - of the same family
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,
@@ -140,11 +143,12 @@ class ReconcileLoop:
         self._attribution = attribution
         self._failing: dict[str, KeyFailures] = {}
         self.paused_at: float | None = None
-        self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
+        self._observer = Observer(controller, self.metrics, history=history, tracing=tracing, share=share)
         self._clock = clock
         self._random = random
         self._access = access
         self.memories: Memories = Memories()
+        self.registrations: list[Registration] = []
         self.own_cache: Lister[Resource] | None = None
         self.cached: Callable[[str], Resource | None] = lambda _: None
         self.finalizing: FinalizedRuns | None = None
@@ -157,8 +161,7 @@ class ReconcileLoop:
         self._owner: asyncio.Task[None] | None = None
         self._outside = contextvars.Context()
         self._client: Client | None = None
-        self._guarded: Client | None = None
-        self._of_term: tuple[Server, dict[int, BoundKind], Mapping[str, str], Views, Attribution] | None = None
+        self._of_term: tuple[Client, Server, dict[int, BoundKind], Mapping[str, str]] | None = None
         self._slots: Slots[str] | None = None
         self._workers: dict[asyncio.Task[None], None] = {}
         self._end: asyncio.Future[None] | None = None
@@ -180,9 +183,9 @@ class ReconcileLoop:
             self._function = cast("Callable[[Request, Context], Awaitable[object]]", function)
         self._steps = self._call if self.finalizing is None else self.finalizing.run
         self._client = client
-        self._guarded = client if self._access is None else client.with_access_check(self._access)
-        server = self._guarded._server  # noqa: SLF001 - of the same family
-        self._of_term = server, server.discovery.kinds, server.write_query, self._views, self._attribution
+        guarded = client if self._access is None else client.with_access_check(self._access)
+        server = guarded._server  # noqa: SLF001 - of the same family
+        self._of_term = guarded, server, server.discovery.kinds, server.write_query
         self._fatal = None
         try:
             paused = self.paused_at is not None
@@ -252,6 +255,17 @@ class ReconcileLoop:
         self.paused_at = None
         if self._slots is not None:
             self._slots.resume()
+
+    def forget(self, is_in: Callable[[str], bool]) -> None:
+        # Another member owns these keys.
+        for key in [key for key in self._failing if is_in(key)]:
+            del self._failing[key]
+            self.queue.forget(key)
+        if self._observer.hot is not None:
+            self._observer.hot.forget(is_in)
+        for letter in self.queue.dead_letters():
+            if is_in(letter.item):
+                self.queue.discard_dead_letter(letter.item)
 
     def failing(self) -> Mapping[str, KeyFailures]:
         return self._failing
@@ -371,6 +385,7 @@ class ReconcileLoop:
 
     def _take_own(self, slots: Slots[str], share: Share) -> Run[str] | None:
         while (taken := slots.take()) is not None and not share.owns(taken.item):
+            self._failing.pop(taken.item, None)
             if not slots.end(taken, SUCCEEDED):  # the owner queues the key itself
                 return None
         return taken
@@ -409,18 +424,18 @@ class ReconcileLoop:
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
         try:
-            client, of_term = self._guarded, self._of_term
-            assert client is not None
-            assert of_term is not None
+            assert self._of_term is not None
+            client, server, kinds, query = self._of_term
             run.taken, run.task, run.pool = taken, task, self._pool
             number, check, not_awaited = run.number, run.check, NotAwaited()
             guard = None if self.share is None else self.share.guard(key)
-            way = CachedWay(*of_term, (controller, number, key), namespace, check, None, guard)
+            by = controller, number, key
+            way = CachedWay(server, kinds, query, self._views, self._attribution, by, namespace, check, None, guard)
             run.context = context = Context(
                 Request(namespace, name),
                 controller,
                 number,
-                ReconcileClient(way, of_term[1], way, not_awaited, client),
+                ReconcileClient(way, kinds, way, not_awaited, client),
                 triggers,
                 taken.triggers.dropped,
                 taken.failures + 1,
@@ -465,8 +480,8 @@ class ReconcileLoop:
             self.share.time.add(self.share.number_of(run.key), self._clock() - run.started_at)
         if self.shared.tracker is not None:
             exists = self.cached(run.key) is not None
-            self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
-        if self._failing or decision.row.action not in _SUCCESSES:
+            self.shared.tracker.ended(run.key, succeeded=decision.row.action in SUCCESSES, exists=exists)
+        if self._failing or decision.row.action not in SUCCESSES:
             self._note_failure(run, decision)
         del run.context, run.task  # otherwise these objects would wait for the garbage collector
         if decision is NOTHING:
@@ -560,14 +575,14 @@ class ReconcileLoop:
         failing = self._failing.get(key)
         if failing is None or not isinstance(trigger, Trigger):
             return False
-        return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing[0])
+        return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing.first)
 
     def _news(self, run: Execution) -> tuple[Trigger, ...]:
         """Return the triggers that arrived after the last failure began and are not echoes of own writes."""
         triggers, failing = run.context.triggers, self._failing.get(run.key)
         if failing is None:
             return triggers
-        return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
+        return tuple(each for each in triggers if each.at >= failing.started_at and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
         if decision.action in (Action.RATE_LIMIT, Action.PARK):

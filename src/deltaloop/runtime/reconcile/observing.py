@@ -13,7 +13,7 @@ from deltaloop.client import Client
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
-from deltaloop.runtime.core.outcomes import Case, KeyDecision
+from deltaloop.runtime.core.outcomes import SUCCESSES, KeyDecision
 from deltaloop.runtime.reconcile.context import Context
 from deltaloop.runtime.reconcile.execution import Execution
 from deltaloop.runtime.reconcile.metrics import CLEANUPS, GuardedControllerMetrics
@@ -21,6 +21,8 @@ from deltaloop.runtime.reconcile.tracing import Tracing, end
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
+
+    from deltaloop.sharding.share import Share
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _reconciles: Final = logging.getLogger("deltaloop.runtime.reconcile")
@@ -40,7 +42,9 @@ class Observer:
         *,
         history: History,
         tracing: Tracing,
+        share: Share | None = None,
     ) -> None:
+        self._share = share
         self._name = controller.name
         self._kind = str(controller.resource)
         self._metrics = metrics
@@ -89,11 +93,11 @@ class Observer:
         self, run: Execution, decision: KeyDecision, *, now: float, news: Sequence[Trigger] | None = None
     ) -> None:
         """Record an ended reconcile; ``news`` are the triggers that did not wait for a retry, or None for all."""
-        row, context, error = decision.row, run.context, decision.error
+        row, context, error, seconds = decision.row, run.context, decision.error, now - run.started_at
         result = row.result or decision.case.value
-        if row.result and self._metrics.is_on:
+        if self._metrics.is_on and row.result:
             counters = (*row.counters, CLEANUPS) if context.cleanup else row.counters
-            self._metrics.reconciled(row.result, counters, now - run.started_at)
+            self._metrics.reconciled(row.result, counters, seconds)
         if run.span is not None:
             end(run.span, result=result, error=error)
         if _reconciles.isEnabledFor(logging.DEBUG):
@@ -101,7 +105,7 @@ class Observer:
                 "reconciled",
                 extra={
                     "result": result,
-                    "seconds": now - run.started_at,
+                    "seconds": seconds,
                     "attempt": context.attempts,
                     "cleanup": context.cleanup,
                     "triggers": [str(trigger) for trigger in context.triggers],
@@ -119,21 +123,21 @@ class Observer:
                 key=run.key,
                 number=run.number,
                 ended_at=now,
-                seconds=now - run.started_at,
+                seconds=seconds,
                 attempt=context.attempts,
                 result=result,
-                action=row.action,
                 error="" if error is None else type(error).__name__,
                 triggers=context.triggers,
                 triggers_dropped=context.triggers_dropped,
                 writes=kept,
                 writes_dropped=dropped,
+                action=row.action,
                 cleanup=context.cleanup,
+                range="" if self._share is None else self._share.range_name(run.key),
             )
         )
         if self.hot is not None and (writes or run.key in self.hot.watched):
-            succeeded = decision.case in (Case.NOTHING, Case.AFTER)
-            triggers = context.triggers if news is None else news
+            succeeded, triggers = row.action in SUCCESSES, context.triggers if news is None else news
             for fact in self.hot.observe(run.key, triggers=triggers, writes=writes, succeeded=succeeded, now=now):
                 self._tell(run.key, fact)
 
@@ -144,6 +148,8 @@ class Observer:
             "cause": fact.cause.value,
             "seconds": round(fact.seconds, 3),
         }
+        if self._share is not None:
+            extra["range"] = self._share.range_name(key)
         if isinstance(fact, Cooled):
             _logger.info("key is no longer slowed down", extra=extra)
             return

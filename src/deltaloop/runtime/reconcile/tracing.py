@@ -81,8 +81,8 @@ class Tracing:
     def _causes(self, triggers: tuple[Trigger, ...], name: str) -> list[SpanContext]:
         found: dict[tuple[str, str], SpanContext] = {}
         for trigger in triggers:
-            who, _, number = trigger.origin.partition(", reconcile ")
-            cause = (name if who == "self" else who, number)
+            who, _, rest = trigger.origin.partition(", reconcile ")
+            cause = (name if who == "self" else who, rest.partition(",")[0])
             if cause in self._spans:
                 found[cause] = self._spans[cause]
         return [*found.values()]

@@ -154,7 +154,9 @@ class QueueCore(Generic[K]):
         dirty = self._dirty
         if item in dirty:
             dirty[item].add(trigger, priority=priority)
-            self._merged_into(item, now, priority=priority)
+            self._merged += 1
+            if self._order is not None:
+                self._touch(item, now, priority)
             return _MERGED
         if trigger is None:
             log = TriggerLog(self._max_triggers, priority, self._merge_triggers, now)
@@ -177,10 +179,10 @@ class QueueCore(Generic[K]):
     def _merge(self, item: K, now: float, waiting: TriggerLog, log: TriggerLog) -> None:
         """Merge the triggers of an add into those of a dirty item."""
         waiting.extend(log)
-        self._merged_into(item, now, priority=log.priority)
-
-    def _merged_into(self, item: K, now: float, *, priority: int) -> None:
         self._merged += 1
+        self._touch(item, now, log.priority)
+
+    def _touch(self, item: K, now: float, priority: int) -> None:
         if self._order is not None and item not in self._processing:
             self._order.touch(item, now, priority=priority)
 
