@@ -52,7 +52,7 @@ class LineFramer:
         return None
 
     def lines(self) -> Iterator[tuple[bytes, int, int]]:
-        """Yield the next lines like ``take``, but without a copy; raises LineTooLongError. You can stop at any line."""
+        """Yield the next lines like ``take``, but without a copy; raises LineTooLongError."""
         data, start, size = self._slice, self._start, self._size
         while start < size and (end := data.find(b"\n", start)) >= 0:
             begin, start = start, end + 1

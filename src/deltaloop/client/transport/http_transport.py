@@ -329,7 +329,7 @@ class HttpTransport:
         return msgspec.structs.replace(response, body=b"".join(pieces))
 
     def _check(self, request: HttpRequest, credential: Credential, now: float) -> None:
-        """Prepare for another credential, check the TLS files if this is due, or raise if the transport is closed."""
+        """Prepare for another credential, check due TLS files, or raise if closed."""
         if self._closed:
             raise TransportError("the client is closed", method=request.method, path=request.path, sent=False)
         if credential is not self._shown:
