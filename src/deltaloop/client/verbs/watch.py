@@ -27,7 +27,6 @@ from deltaloop.client.transport.sender import RequestSender
 _LIMITS: Final = WatchLimitOptions()
 _LARGEST_BATCH: Final = 100
 _BOOKMARK: Final = EventType.BOOKMARK
-_OPEN: Final = b"{"[0]
 _TIMER_EARLY: Final = 1e-6
 
 
@@ -223,8 +222,6 @@ class WatchStream:
             if found is None:
                 break
             data, start, end = found
-            if start == end or (data[start] != _OPEN and data[start:end].isspace()):
-                continue
             try:
                 event = decode(data, start, end, resource_type, drops)
                 if metadata_only:
@@ -232,6 +229,8 @@ class WatchStream:
 
                     event = WatchEvent(event.type, metadata_of(event.object))
             except Exception as error:  # noqa: BLE001 - raised by the read after the earlier events
+                if start == end or data[start:end].isspace():
+                    continue
                 self._ended = True
                 self._framer = LineFramer()
                 self._failure = error
