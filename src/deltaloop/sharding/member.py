@@ -16,8 +16,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol, Self, final
 
 from deltaloop._internal.tracebacks import leaves_of
-from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.kinds import CONFIG_MAP, LEASE
+from deltaloop.api.list_options import ListOptions
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_version import compare_resource_versions
@@ -36,10 +37,12 @@ from deltaloop.sharding.core.planning import Report, combined_load, plan
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap, ShardRange
 from deltaloop.sharding.labels import LabelDriver
 from deltaloop.sharding.objects import (
+    KEY_LABEL,
     LEAVING_LABEL,
     SEEN_LABEL,
     SHARDS_LABEL,
     ShardOptions,
+    key_text,
     map_text,
     member_lease,
     new_map,
@@ -119,7 +122,7 @@ class ShardMember:
         self.options = options
         self.identity = identity
         lease = options.lease_name(identity)
-        self._labels = {SHARDS_LABEL: options.name, LEAVING_LABEL: "false"}
+        self._labels = {SHARDS_LABEL: options.name, LEAVING_LABEL: "false", KEY_LABEL: key_text(options)}
         lock = LeaseLock(client, namespace=options.namespace, name=lease, identity=identity, labels=self._labels)
         self.elector: LeaderElector = LeaderElector(
             lock, options.election, client=client, metrics=metrics, clock=clock, random=random
@@ -230,6 +233,7 @@ class ShardMember:
     @asynccontextmanager
     async def joined(self, term: Term, work: ShardWork) -> AsyncGenerator[None, None]:
         """Take part in the distribution of the ranges during a term."""
+        await self._require_same_key()
         self.share.is_valid = lambda: term.is_leading
         task = asyncio.create_task(self._take_part(work), name=f"shards of {self.options.name}")
         task.add_done_callback(_report_failure)
@@ -245,6 +249,35 @@ class ShardMember:
             self._own(work, ())
             self._member.uid = ""
             self._stopping_since.clear()
+
+    async def _require_same_key(self) -> None:
+        # Otherwise two members could own one key. A crashed member does not renew its Lease.
+        seen: dict[str, str] = {}
+        key, until = key_text(self.options), self._clock() + math.ceil(self.options.election.lease_duration)
+        selection = ListOptions(label_selector=f"{SHARDS_LABEL}={self.options.name}")
+        while True:
+            others: dict[str, str] = {}
+            try:
+                leases = await self._client.list(
+                    LEASE, namespace=self.options.namespace, options=selection, timeout=_RETRY
+                )
+            except (DeltaloopError, OSError) as error:
+                self._failed("cannot read the members of a shard program, retrying", error)
+                others[""] = ""
+            else:
+                for lease in leases:
+                    _, holder = member_lease(lease)
+                    other = lease.labels.get(KEY_LABEL, key)
+                    if not holder or other == key:
+                        continue
+                    if seen.setdefault(lease.uid, lease.resource_version) != lease.resource_version:
+                        problem = f"must be {other!r} as in member {holder!r} of {self.options.name}, got {key!r}. "
+                        remedy = "Stop all members before you change it."
+                        raise InvalidArgumentError(problem + remedy, argument="ShardOptions.key")
+                    others[lease.uid] = holder
+            if not others or (seen and self._clock() > until):
+                return
+            await asyncio.sleep(_RETRY / 4)
 
     async def _give_up(self, work: ShardWork) -> None:
         """Release the remaining ranges after the end of all work, so that the next member need not wait."""

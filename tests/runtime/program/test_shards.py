@@ -392,6 +392,24 @@ async def test_objects_with_one_label_value_belong_to_one_member_also_after_the_
         assert all(by[namespace] == by[NAMESPACES[place % 8]] for place, namespace in enumerate(NAMESPACES))
 
 
+async def test_a_member_with_another_key_is_rejected_while_another_member_is_alive() -> None:
+    async with fleet("a") as f:
+        await f.converged("0")
+        for place, options in enumerate(({"key": "name"}, {"label": "example.com/tenant"})):
+            f.start(f"b{place}", **options)
+            f.managers.pop(f"b{place}")
+            with pytest.raises(dl.InvalidArgumentError) as caught:
+                await asyncio.wait_for(f.tasks.pop(f"b{place}"), 5.0)
+            assert caught.value.argument == "ShardOptions.key"
+            assert not f.reconciled[f"b{place}"]
+        await until(f.settled)
+        await f.cut("a")
+        f.start("c", key="name")
+        await until(f.settled)
+        await f.change_all("1")
+        assert set((await f.converged("1")).values()) == {"c"}
+
+
 async def test_a_program_with_several_kinds_cannot_be_sharded_by_a_label() -> None:
     async with fleet("a") as f:
         other = controller("v1/Secret", name="secrets")(nothing)
