@@ -424,14 +424,12 @@ def make_resource(
     if namespace:
         namespace = intern(namespace)  # most objects share a few namespaces
         key = f"{namespace}/{name}"
-    version = -1
-    if resource_version:  # inlined version_number, because this runs for each object
-        try:
-            version = int(resource_version)
-        except ValueError:
-            version = -1
-        if not 0 < version < VERSION_LIMIT or f"{version}" != resource_version:
-            version = -1
+    try:  # inlined version_number, because this runs for each object
+        version = int(resource_version)
+    except ValueError:
+        version = -1
+    if not 0 < version < VERSION_LIMIT or f"{version}" != resource_version:
+        version = -1
     return Resource(
         stored,
         key,
