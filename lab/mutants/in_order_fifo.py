@@ -17,7 +17,7 @@ PART = "in-order FIFO"
 MixesStatesOfOneKey = edited(
     "MixesStatesOfOneKey",
     InOrderQueue[Resource],
-    ("if delta is None or key in keys:", "if delta is None:"),
+    ("if entry.delta is None or entry.key in deltas:", "if entry.delta is None:"),
     what="A batch has two states of one object.",
 )
 TakesListsAlong = edited(
@@ -63,7 +63,7 @@ ForgetsTombstones = edited(
 TakesMoreThanThereIsRoomFor = edited(
     "TakesMoreThanThereIsRoomFor",
     InOrderQueue[Resource],
-    ("islice(entries, most)", "islice(entries, most + 1)"),
+    ("islice(entries, 1, most)", "islice(entries, 1, most + 1)"),
     what="A batch has one more than the consumer has room for.",
 )
 LosesVersions = edited(

@@ -214,6 +214,11 @@ def test_malformed_explanation_raises_error(found: Any) -> None:
         list(lines(found))
 
 
+def test_reconcile_of_a_sharded_program_names_its_range() -> None:
+    assert "in range 40" in next(lines([{**_RUN, "range": "40"}]))
+    assert "range" not in next(lines([_RUN]))
+
+
 def test_notes_name_the_range_of_an_object_and_problems() -> None:
     shard = {"range": "40", "owner": "m1", "member": "m1", "unowned": 0.0, "rangesWithoutOwner": 0}
     assert [*shard_notes(shard, found=True)] == ["range 40 of the object belongs to m1."]

@@ -22,3 +22,7 @@ def test_a_scrape_shows_the_ranges_of_the_member_and_those_without_an_owner() ->
     ranges = [{**name, "range": each.name} for each in (own, lost)]
     assert [registry.get_sample_value("deltaloop_shard_range_epoch", each) for each in ranges] == [3, None]
     assert [registry.get_sample_value("deltaloop_shard_range_unowned_seconds", each) for each in ranges] == [None, 30]
+    many = (lost,) * 12
+    metrics.state = lambda: ShardState("maps", "a", ("a",), (own, *many), many)
+    found = [each for family in registry.collect() for each in family.samples if each.name.endswith("unowned_seconds")]
+    assert len(found) == 10

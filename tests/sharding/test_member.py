@@ -36,6 +36,9 @@ class SlowCaches:
     def interrupt(self, is_in: Callable[[str], bool]) -> None:
         pass
 
+    def forget(self, is_in: Callable[[str], bool]) -> None:
+        pass
+
     def queue(self, is_in: Callable[[str], bool]) -> None:
         pass
 

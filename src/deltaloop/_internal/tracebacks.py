@@ -28,6 +28,8 @@ _INSTALLED: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages"
 
 # asyncio's loops run each callback and each step of a task in this function.
 _RUNS_CALLBACKS: Final[CodeType] = asyncio.Handle._run.__code__  # noqa: SLF001 - only compared
+# They wait for the next callback in this function.
+_RUNS_ONCE: Final[CodeType] = asyncio.BaseEventLoop._run_once.__code__  # type: ignore[attr-defined]  # noqa: SLF001 - same
 
 P = ParamSpec("P")
 _ErrorKind: TypeAlias = tuple[type[BaseException], CodeType | None, int]
@@ -132,6 +134,12 @@ def thread_frames(thread_id: int, *, own: bool = False) -> list[str]:
     shown = stack[: callback or len(stack)][:_STACK_FRAMES]
     places = [(frame.f_code, frame.f_lineno or 0) for frame in reversed(shown)]
     return _with_source(_own(places) if own else places)
+
+
+def waits_for_events(thread_id: int) -> bool:
+    frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented API
+    caller = None if frame is None or frame.f_code.co_name != "select" else frame.f_back
+    return caller is not None and caller.f_code is _RUNS_ONCE
 
 
 def task_frames(task: asyncio.Task[Any]) -> list[str]:

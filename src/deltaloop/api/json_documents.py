@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from decimal import Decimal
+from math import inf
 from typing import Any, Final, cast
 
 import msgspec
@@ -18,14 +18,32 @@ def json_documents(text: str | bytes) -> list[Any]:
     if start not in ("{", b"{"):
         return []
     try:
+        raw = text.encode() if isinstance(text, str) else text
         # Unlike json, msgspec rejects lone surrogates, NaN and infinite numbers.
-        msgspec.json.decode(text, type=dict[str, Any])
-        value = json.loads(
-            text, object_pairs_hook=_without_repeats, parse_float=lambda number: as_go_writes(float(number))
-        )
+        value = _decode(raw)
+        if not _is_written_as(value, msgspec.json.format(raw, indent=-1)):  # a field can be repeated
+            from json import loads
+
+            value = loads(raw, object_pairs_hook=_without_repeats, parse_float=_number)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return []
     return [] if _is_too_deep(value) else [value]
+
+
+def _number(text: str) -> int | float:
+    if abs(number := float(text)) == inf:
+        raise ValueError
+    return as_go_writes(number)
+
+
+_decode: Final = msgspec.json.Decoder(dict[str, Any], float_hook=_number).decode
+
+
+def _is_written_as(value: object, text: bytes) -> bool:
+    try:
+        return msgspec.json.encode(value) == text
+    except OverflowError:  # a whole number above 64 bits
+        return False
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

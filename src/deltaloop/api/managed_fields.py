@@ -56,7 +56,9 @@ def strip_managed_fields(obj: Resource) -> Resource:
     Source: controller-runtime pkg/cache, ``TransformStripManagedFields``; client-go, KEP-5958.
     """
     raw = obj.stored if type(obj.stored) is bytes else obj.raw
-    if _NAME not in raw and (b"\\" not in raw or not any(letter in raw for letter in _ESCAPED_LETTERS)):
+    if (b"F" not in raw or _NAME not in raw) and (
+        b"\\" not in raw or not any(letter in raw for letter in _ESCAPED_LETTERS)
+    ):
         return obj
     stripped = decode_stripped(raw, 0, len(raw), obj.resource_type)
     return _strip_slowly(obj, raw) if stripped is None else with_stored(obj, stripped.stored)
@@ -74,9 +76,8 @@ def decode_object_stripped(resource_type: ResourceType[T], raw: bytes | bytearra
 def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceType[Any] | None) -> Resource | None:
     """Decode the object in ``raw[start:end]`` without managed fields, or return None for an unusual layout."""
     try:
-        member = raw.find(_NAME, start, end)
-        if member < 0:
-            kept = raw[start:end]
+        kept = raw[start:end]
+        if b"F" not in kept or (member := raw.find(_NAME, start, end)) < 0:  # a search for one byte is faster
             metadata = _decode_marked(kept).metadata
             if metadata.managed_fields is not msgspec.UNSET:
                 return None

@@ -122,10 +122,7 @@ for _frozen in (OwnerReference, ReceivedMetadata):
 # Rejects null fields in the metadata, which servers do not write. Resource.from_json supports them.
 decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
-_decode_type: Final = msgspec.json.Decoder(_TypeMeta).decode
-_decode_named: Final = msgspec.json.Decoder(_Named).decode
 _BEFORE_METADATA: Final = rb'\s*\{\s*(?:"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*'
-_decode_loose: Final = msgspec.json.Decoder(_Loose).decode
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _NOT_TEXT: Final = ValueError("not UTF-8")
 # RecursionError is raised for objects that are nested deeper than the interpreter's stack.
@@ -397,7 +394,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def _type(self) -> _TypeMeta:
         try:
-            return _decode_type(self.raw)
+            return msgspec.json.decode(self.raw, type=_TypeMeta)
         except DECODE_ERRORS as error:
             raise _malformed(error, self.raw, self.resource_type) from None
 
@@ -427,14 +424,12 @@ def make_resource(
     if namespace:
         namespace = intern(namespace)  # most objects share a few namespaces
         key = f"{namespace}/{name}"
-    version = -1
-    if resource_version:  # inlined version_number, because this runs for each object
-        try:
-            version = int(resource_version)
-        except ValueError:
-            version = -1
-        if not 0 < version < VERSION_LIMIT or f"{version}" != resource_version:
-            version = -1
+    try:  # inlined version_number, because this runs for each object
+        version = int(resource_version)
+    except ValueError:
+        version = -1
+    if not 0 < version < VERSION_LIMIT or f"{version}" != resource_version:
+        version = -1
     return Resource(
         stored,
         key,
@@ -453,7 +448,7 @@ def make_resource(
 def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None, model: type[T]) -> T:
     """Decode metadata without its null fields, or raise the original error."""
     try:
-        metadata = _decode_loose(raw).metadata
+        metadata = msgspec.json.decode(raw, type=_Loose).metadata
     except DECODE_ERRORS:
         metadata = None
     if metadata is not None:
@@ -489,7 +484,7 @@ def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | 
 def key_in(raw: bytes) -> str | None:
     """Return the key of an unreadable object, or None; later metadata may belong to a nested object."""
     try:
-        found = _decode_named(raw).metadata
+        found = msgspec.json.decode(raw, type=_Named).metadata
     except DECODE_ERRORS:
         begin = re.match(_BEFORE_METADATA, raw)
         if begin is None:
@@ -506,7 +501,7 @@ def key_in(raw: bytes) -> str | None:
 
 def _has_no_metadata(raw: bytes) -> bool:
     try:
-        return _decode_loose(raw).metadata is None
+        return msgspec.json.decode(raw, type=_Loose).metadata is None
     except DECODE_ERRORS:
         return False
 

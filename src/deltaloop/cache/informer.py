@@ -39,7 +39,7 @@ from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields
 from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
 from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
-from deltaloop.cache.shared_processor import SharedProcessor
+from deltaloop.cache.shared_processor import SharedProcessor, count_initial
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
 from deltaloop.cache.turns import in_turns
 
@@ -455,19 +455,20 @@ class Informer(Generic[T_co]):
             self._options.on_error(reaction)
 
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
-        if is_keyed(deltas):  # both use the default key function
-            news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
-            self._processor.distribute(news, is_initial=is_in_initial_list)
-            return None
         if is_whole_list(deltas) and len(deltas) > BATCH_SIZE:  # short lists are processed in one step
             return self._process_list(deltas, is_in_initial_list)
-        told: list[Notification[Resource]] = []
+        news: list[Notification[Resource]] = []
         try:
-            for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
-                if _is_news(notification):
-                    told.append(notification)  # noqa: PERF401 - keep what was processed before an error
+            if is_keyed(deltas):  # both use the default key function
+                news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+            else:
+                for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
+                    if _is_news(notification):
+                        news.append(notification)  # kept if a later delta raises
         finally:  # notify even if a later delta has no key
-            self._processor.distribute(told, is_initial=is_in_initial_list)
+            initial = count_initial(news) if is_in_initial_list else 0
+            for listener in self._processor.listeners:
+                listener.add_all(news, initial=initial)
         return None
 
     async def _process_list(self, deltas: WholeList[Resource], is_in_initial_list: bool) -> None:

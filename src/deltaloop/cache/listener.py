@@ -163,23 +163,34 @@ class Listener(Generic[T]):
 
     def _deliver(self) -> Awaitable[None] | None:
         """Call the handler for the pending notifications, and return an awaitable if deliveries must pause."""
-        buffer, clock, counts, handled, initial = self._buffer, self._clock, self._metrics.counts, 0, 0
+        buffer, clock, counts, is_bounded = self._buffer, self._clock, self._metrics.counts, self._is_bounded
+        on_update = self._handler.on_update if self._decode is None else None
+        handled = initial = failures = 0
         ended = clock()
         try:
-            while buffer and not self._closed:
+            while buffer:  # ``close`` clears it
                 if handled == _ITEMS_PER_TURN:
                     return asyncio.sleep(0)  # a long buffer must not starve other tasks
-                was_full = self._is_bounded and buffer.is_full
+                was_full = is_bounded and buffer.is_full
                 notification = buffer.popleft()
                 if was_full:
                     self._on_room()
-                failures, began = self._failures, clock() if counts else ended
-                waiting = self._tell(notification)
+                began = ended
+                if counts:
+                    failures, began = self._failures, clock()
+                try:
+                    if on_update is not None and type(notification) is UpdateNotification:
+                        result = on_update(notification.old, notification.new)
+                    else:
+                        result = self._tell(notification)
+                except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - handlers may raise anything
+                    self._lost(notification, error)
+                    result = None
                 ended = clock()
                 if ended - began > _SLOW:
                     self._warn_of_blocking(notification, ended - began)
-                if waiting is not None:
-                    return self._wait(waiting, notification, began)
+                if result is not None and inspect.isawaitable(result):
+                    return self._wait(result, notification, began)
                 if counts:
                     self._handled(began, failed=self._failures > failures)
                 initial += notification.is_in_initial_list
@@ -197,28 +208,21 @@ class Listener(Generic[T]):
         seconds = self._clock() - began
         self._metrics.handled(handler=self._name, seconds=seconds, waiting=len(self._buffer), failed=failed)
 
-    def _tell(self, notification: Notification[Resource]) -> Awaitable[object] | None:
-        """Call the handler, and return its result if it must be awaited."""
+    def _tell(self, notification: Notification[Resource]) -> object:
+        """Call the handler, and return its result."""
         handler, decode = self._handler, self._decode
-        try:
-            if type(notification) is UpdateNotification:
-                old: Any = notification.old
-                new: Any = notification.new
-                if decode is not None:
-                    # Typed handlers also receive the same object twice for a resync.
-                    is_resync, old = old is new, decode(old)
-                    new = old if is_resync else decode(new)
-                result = handler.on_update(old, new)
-            else:
-                obj: Any = notification.obj if decode is None else decode(notification.obj)
-                if type(notification) is AddNotification:
-                    result = handler.on_add(obj, is_in_initial_list=notification.is_in_initial_list)
-                else:
-                    result = handler.on_delete(obj, final_state_known=notification.final_state_known)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - handlers may raise anything; reported
-            self._lost(notification, error)
-            return None
-        return result if result is not None and inspect.isawaitable(result) else None
+        if type(notification) is UpdateNotification:
+            old: Any = notification.old
+            new: Any = notification.new
+            if decode is not None:
+                # Typed handlers also receive the same object twice for a resync.
+                is_resync, old = old is new, decode(old)
+                new = old if is_resync else decode(new)
+            return handler.on_update(old, new)
+        obj: Any = notification.obj if decode is None else decode(notification.obj)
+        if type(notification) is AddNotification:
+            return handler.on_add(obj, is_in_initial_list=notification.is_in_initial_list)
+        return handler.on_delete(obj, final_state_known=notification.final_state_known)
 
     def _warn_of_blocking(self, notification: Notification[Resource], seconds: float) -> None:
         _logger.warning(

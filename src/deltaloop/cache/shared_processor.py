@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from itertools import islice
 from typing import Any, Final, Generic, TypeVar, final
 
@@ -27,7 +27,7 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 _UNBOUNDED: Final = sys.maxsize
 
 
-def _count_initial(notifications: Iterable[Notification[Resource]]) -> int:
+def count_initial(notifications: Iterable[Notification[Resource]]) -> int:
     return sum([notification.is_in_initial_list for notification in notifications])
 
 
@@ -50,6 +50,7 @@ class SharedProcessor(Generic[T]):
         self._resync_period = resync_period
         self._metrics = metrics
         self._listeners: dict[Listener[T], asyncio.Task[None] | None] = {}
+        self.listeners: tuple[Listener[T], ...] = ()  # a copy, because a handler can add and remove handlers
         self._ending: set[asyncio.Task[None]] = set()
         self._resyncs: dict[Listener[T], tuple[float, asyncio.TimerHandle | None]] = {}
         self._bounded: set[Listener[T]] = set()
@@ -76,6 +77,7 @@ class SharedProcessor(Generic[T]):
         replay = [AddNotification(obj, is_in_initial_list=True) for obj in self._objects()]
         listener.add_all(replay, initial=len(replay))
         self._listeners[listener] = self._run(listener) if self._started else None
+        self.listeners = tuple(self._listeners)
         if options.buffer is BufferPolicy.BOUNDED:
             self._bounded.add(listener)
         period = self._resync_period if options.resync_period is None else options.resync_period
@@ -88,6 +90,7 @@ class SharedProcessor(Generic[T]):
     def remove(self, registration: Registration) -> None:
         for listener in [known for known in self._listeners if known is registration]:
             task = self._listeners.pop(listener)
+            self.listeners = tuple(self._listeners)
             self._bounded.discard(listener)
             _, timer = self._resyncs.pop(listener, (0.0, None))
             if timer is not None:
@@ -97,14 +100,9 @@ class SharedProcessor(Generic[T]):
                 self._ending.add(task)
                 task.add_done_callback(self._ending.discard)
 
-    def distribute(self, notifications: Sequence[Notification[Resource]], *, is_initial: bool = False) -> None:
-        initial = _count_initial(notifications) if is_initial else 0
-        for listener in tuple(self._listeners):  # a handler can add and remove handlers
-            listener.add_all(notifications, initial=initial)
-
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
         """Add notifications to the buffers of the current handlers, and let other tasks run in between."""
-        listeners = tuple(self._listeners)
+        listeners = self.listeners
         self._distributing = True
         try:
             to_come = iter(notifications)
@@ -114,7 +112,7 @@ class SharedProcessor(Generic[T]):
                     for notification in islice(to_come, TURN):
                         together.append(notification)  # noqa: PERF402 - keep what came before an error
                 finally:
-                    initial = _count_initial(together)
+                    initial = count_initial(together)
                     for listener in listeners:
                         listener.add_all(together, initial=initial)
                 if len(together) < TURN:
@@ -131,7 +129,7 @@ class SharedProcessor(Generic[T]):
     def pending(self) -> dict[str, int]:
         """Return the number of pending notifications by handler name, from any thread."""
         waiting: dict[str, int] = {}
-        for listener in [*self._listeners]:
+        for listener in self.listeners:
             waiting[listener.name] = waiting.get(listener.name, 0) + listener.pending
         return waiting
 

@@ -142,8 +142,9 @@ def _lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for run in reconciles:
         error = f", {run['error']}" if run["error"] else ""
         what = "clean-up, reconcile" if run.get("cleanup") else "reconcile"
+        where = f" in range {run['range']}" if run.get("range") else ""
         yield (
-            f"{run['controller']} {run['key']}, {what} {run['reconcile']}: {run['result']}{error}"
+            f"{run['controller']} {run['key']}, {what} {run['reconcile']}{where}: {run['result']}{error}"
             f" ({run['secondsAgo']:.1f} s ago, took {run['seconds']:.3f} s, attempt {run['attempt']})"
         )
         for trigger, times in Counter[str](run["triggers"]).items():

@@ -25,6 +25,8 @@ _FAMILIES: Final = families_of("""
         Time without an owner of a range that has had none for the lease duration and 5 s
 """)
 
+_MOST_UNOWNED: Final = 10  # all members report them
+
 
 @final
 class ShardMetrics(RegisteredCollector):
@@ -46,5 +48,5 @@ class ShardMetrics(RegisteredCollector):
             yield "deltaloop_shard_ranges_without_owner", (state.name,), len(state.unowned)
             for each in state.own:
                 yield "deltaloop_shard_range_epoch", (state.name, each.name), each.epoch
-            for each in state.unowned:
+            for each in state.unowned[:_MOST_UNOWNED]:
                 yield "deltaloop_shard_range_unowned_seconds", (state.name, each.name), each.unowned_for or 0.0

@@ -16,8 +16,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, Protocol, Self, final
 
 from deltaloop._internal.tracebacks import leaves_of
-from deltaloop.api.errors import DeltaloopError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.kinds import CONFIG_MAP, LEASE
+from deltaloop.api.list_options import ListOptions
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_version import compare_resource_versions
@@ -36,10 +37,12 @@ from deltaloop.sharding.core.planning import Report, combined_load, plan
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap, ShardRange
 from deltaloop.sharding.labels import LabelDriver
 from deltaloop.sharding.objects import (
+    KEY_LABEL,
     LEAVING_LABEL,
     SEEN_LABEL,
     SHARDS_LABEL,
     ShardOptions,
+    key_text,
     map_text,
     member_lease,
     new_map,
@@ -73,6 +76,8 @@ class ShardWork(Protocol):
     def is_running(self, is_in: Callable[[str], bool]) -> bool: ...
 
     def interrupt(self, is_in: Callable[[str], bool]) -> None: ...
+
+    def forget(self, is_in: Callable[[str], bool]) -> None: ...
 
     def queue(self, is_in: Callable[[str], bool]) -> None: ...
 
@@ -117,7 +122,7 @@ class ShardMember:
         self.options = options
         self.identity = identity
         lease = options.lease_name(identity)
-        self._labels = {SHARDS_LABEL: options.name, LEAVING_LABEL: "false"}
+        self._labels = {SHARDS_LABEL: options.name, LEAVING_LABEL: "false", KEY_LABEL: key_text(options)}
         lock = LeaseLock(client, namespace=options.namespace, name=lease, identity=identity, labels=self._labels)
         self.elector: LeaderElector = LeaderElector(
             lock, options.election, client=client, metrics=metrics, clock=clock, random=random
@@ -149,6 +154,8 @@ class ShardMember:
         self._reported_at = -math.inf
         self._wait_until = self._retry_at = self._yield_until = -math.inf
         self._at_rest: object = None
+        self._mine: Sequence[ShardRange] = ()
+        self._unowned: frozenset[int] = frozenset()
         self._leaving = False
         self._invalid = ""
         self.on_left: Callable[[], object] = lambda: None
@@ -185,7 +192,7 @@ class ShardMember:
 
     def _range_name(self, key: str) -> str:
         number = self.share.number_of(key)
-        return f"{self._member.map.find(number).start:016x}" if self._member.map.ranges and number >= 0 else ""
+        return self._member.map.find(number).name if self._member.map.ranges and number >= 0 else ""
 
     @property
     def has_left(self) -> bool:
@@ -226,6 +233,7 @@ class ShardMember:
     @asynccontextmanager
     async def joined(self, term: Term, work: ShardWork) -> AsyncGenerator[None, None]:
         """Take part in the distribution of the ranges during a term."""
+        await self._require_same_key()
         self.share.is_valid = lambda: term.is_leading
         task = asyncio.create_task(self._take_part(work), name=f"shards of {self.options.name}")
         task.add_done_callback(_report_failure)
@@ -238,8 +246,38 @@ class ShardMember:
             await asyncio.gather(task, return_exceptions=True)
             self.share.change((), ())
             self.share.held = KeyRanges()
+            self._own(work, ())
             self._member.uid = ""
             self._stopping_since.clear()
+
+    async def _require_same_key(self) -> None:
+        # Otherwise two members could own one key. A crashed member does not renew its Lease.
+        seen: dict[str, str] = {}
+        key, until = key_text(self.options), self._clock() + math.ceil(self.options.election.lease_duration)
+        selection = ListOptions(label_selector=f"{SHARDS_LABEL}={self.options.name}")
+        while True:
+            others: dict[str, str] = {}
+            try:
+                leases = await self._client.list(
+                    LEASE, namespace=self.options.namespace, options=selection, timeout=_RETRY
+                )
+            except (DeltaloopError, OSError) as error:
+                self._failed("cannot read the members of a shard program, retrying", error)
+                others[""] = ""
+            else:
+                for lease in leases:
+                    _, holder = member_lease(lease)
+                    other = lease.labels.get(KEY_LABEL, key)
+                    if not holder or other == key:
+                        continue
+                    if seen.setdefault(lease.uid, lease.resource_version) != lease.resource_version:
+                        problem = f"must be {other!r} as in member {holder!r} of {self.options.name}, got {key!r}. "
+                        remedy = "Stop all members before you change it."
+                        raise InvalidArgumentError(problem + remedy, argument="ShardOptions.key")
+                    others[lease.uid] = holder
+            if not others or (seen and self._clock() > until):
+                return
+            await asyncio.sleep(_RETRY / 4)
 
     async def _give_up(self, work: ShardWork) -> None:
         """Release the remaining ranges after the end of all work, so that the next member need not wait."""
@@ -284,6 +322,9 @@ class ShardMember:
                 is_due = holding is None and (wanted is not None or self._clock() >= self._wait_until)
                 if hold != wanted and is_due:
                     wanted = hold
+                    new = [each for each in self._member.held if not held.covers(each.start, each.end)]
+                    if new:
+                        _log.info("filling caches of ranges", extra=self._about(new))
                     holding = asyncio.create_task(work.hold(hold), name=f"caches of {self.options.name}")
                     holding.add_done_callback(self._wake)
                 self._share_out(work, held)
@@ -316,7 +357,8 @@ class ShardMember:
         until = [self._membership.next_at(seen_at), now + _REPORT_PERIOD]
         if self._member.stopping:
             until.append(now + _POLL)
-        until += [at for at in (self._wait_until, self._yield_until) if at > seen_at]
+        unowned_at = (self._ownership.due_at() or -math.inf) + self._ownership.limit + _POLL
+        until += [at for at in (self._wait_until, self._yield_until, unowned_at) if at > seen_at]
         if self._reported is None or not self._stored:
             until.append(now + _RETRY)
         with suppress(TimeoutError):
@@ -359,6 +401,11 @@ class ShardMember:
         self._holders = {lease.uid: holder for lease, holder in leases if holder}
         alive = {uid: holder for uid, holder in self._holders.items() if uid not in late}
         self._ownership.saw(self._member.map, alive, late, now)
+        times = [(each, self._ownership.unowned_for(each.start, now) or 0.0) for each in self._member.map.ranges]
+        unowned = [each for each, seconds in times if seconds > self._ownership.limit]
+        if any(each.start not in self._unowned for each in unowned):
+            _log.error("ranges have no owner", extra=self._about(unowned))
+        self._unowned = frozenset(each.start for each in unowned)
 
     def _share_out(self, work: ShardWork, held: KeyRanges) -> None:
         """Give the ranges to the program, and check in which ranges the work has ended."""
@@ -371,6 +418,7 @@ class ShardMember:
         share.change(working, member.stopping)
         if work.is_running(share.loses):
             work.interrupt(share.loses)  # only after a person has changed the map
+        self._own(work, [each for each in member.map.ranges if each.owner == member.uid])
         new = [each for each in working if not before.covers(each.start, each.end)]
         if new:
             _log.info("taking keys of ranges", extra=self._about(new))
@@ -387,6 +435,14 @@ class ShardMember:
                 member.idle(each)
             elif now >= self._stopping_since[_key(each)] + self.options.drain_timeout:
                 work.interrupt(is_in)
+
+    def _own(self, work: ShardWork, ranges: Sequence[ShardRange]) -> None:
+        own = KeyRanges((each.start, each.end) for each in ranges)
+        lost = [each for each in self._mine if not own.covers(each.start, each.end)]
+        self._mine = ranges
+        if lost:
+            _log.info("gave up ranges", extra=self._about(lost))
+            work.forget(self.share.loses)
 
     def _is_in(self, each: ShardRange) -> Callable[[str], bool]:
         return lambda key: self.share.is_in(key, each)
@@ -524,7 +580,7 @@ class ShardMember:
     def _about(self, ranges: Sequence[ShardRange]) -> dict[str, Any]:
         return {
             "shards": self.options.name,
-            "ranges": [f"{each.start:016x}" for each in ranges[:10]],
+            "ranges": [each.name for each in ranges[:10]],
             "of": len(ranges),
         }
 

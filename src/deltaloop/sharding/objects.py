@@ -20,6 +20,7 @@ from deltaloop.sharding.core.planning import Report
 SHARDS_LABEL: Final = "deltaloop.dev/shards"
 LEAVING_LABEL: Final = "deltaloop.dev/leaving"
 SEEN_LABEL: Final = "deltaloop.dev/seen"
+KEY_LABEL: Final = "deltaloop.dev/shard-key"
 _MAP: Final = "ranges"
 _LOAD: Final = "load."
 
@@ -65,6 +66,10 @@ class ShardOptions(Options, frozen=True, kw_only=True):
     def lease_name(self, identity: str) -> str:
         """Return the name of a member's Lease."""
         return f"{self.name}-member-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
+
+
+def key_text(options: ShardOptions) -> str:
+    return f"label.{options.label.replace('/', '_')}"[:63].rstrip("-._") if options.label else options.key
 
 
 def member_lease(lease: Resource) -> tuple[MemberLease, str]:

@@ -300,6 +300,16 @@ def test_objects_with_generated_names_share_higher_threshold() -> None:
     assert told == [19]  # 5 * 4 strikes
 
 
+def test_key_of_another_owner_is_forgotten() -> None:
+    loops = HotLoops(OPTIONS)
+    drive_fight(loops, times=20)
+    assert len(loops.hot_keys(20.0)) == len(loops.watched) == 1
+    loops.forget(lambda _: False)
+    assert len(loops) == 1
+    loops.forget(lambda _: True)
+    assert len(loops) + len(loops.watched) + len(loops.hot_keys(20.0)) == 0
+
+
 def test_number_of_observed_keys_is_bounded() -> None:
     loops = HotLoops(OPTIONS)
     for number in range(50):

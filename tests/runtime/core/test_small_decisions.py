@@ -23,7 +23,8 @@ from deltaloop.runtime.core.access import (
     rules_of_access,
 )
 from deltaloop.runtime.core.attribution import LIMIT, Attribution
-from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, answer, readiness
+from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, answer, readiness, shard_check
+from deltaloop.sharding import RangeState, ShardState
 from tests.having import having
 from tests.runtime.worlds import writer
 
@@ -52,6 +53,18 @@ def test_checks_contain_reasons_for_not_ready() -> None:
     assert not ready(started=False)["caches-synced"].ok
     never = ready(CacheState(name="v1/Pod", synced=True, last_confirmed_at=None))["caches-fresh"]
     assert (never.ok, never.message) == (False, "v1/Pod (last confirmed never)")
+
+
+def test_check_of_shards_names_at_most_five_ranges() -> None:
+    own = [RangeState(at, at + 1, 0, "a", "", is_own=True, is_working=True, unowned_for=None) for at in range(2)]
+    lost = [RangeState(at, at + 1, 0, "", "", is_own=False, is_working=False, unowned_for=9.0) for at in range(2, 9)]
+    well = shard_check(ShardState("maps", "a", ("a",), tuple(own), ()))
+    assert (well.ok, well.message) == (True, "2 of 2 ranges: 0000000000000000, 0000000000000001")
+    ill = shard_check(ShardState("maps", "a", ("a",), (*own, *lost), tuple(lost)))
+    assert not ill.ok
+    named = [each for each in (*own, *lost) if each.name in ill.message]
+    assert named == lost[:5]
+    assert ill.message.endswith(" and 2 more")
 
 
 def test_a_standby_is_ready_unless_leadership_is_required() -> None:

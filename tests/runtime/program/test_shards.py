@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -20,7 +21,7 @@ from deltaloop.client import Client
 from deltaloop.errors import InvalidControllerError, RangeNotOwnedError
 from deltaloop.leaderelection import LeaderElectionConfig
 from deltaloop.runtime import Context, Controller, Manager, ManagerOptions, Request, controller
-from deltaloop.sharding import ShardMember, ShardOptions
+from deltaloop.sharding import ShardMember, ShardOptions, ShardState
 from deltaloop.sharding.core.shard_map import ShardMap
 from deltaloop.sources import Periodic
 from tests.runtime.worlds import CM, World, now, until, world
@@ -35,12 +36,14 @@ class Fleet:
 
     w: World
     managers: dict[str, Manager] = field(default_factory=dict[str, Manager])
+    members: dict[str, ShardMember] = field(default_factory=dict[str, ShardMember])
     clients: dict[str, Client] = field(default_factory=dict[str, Client])
     tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
     reconciled: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter[str]))
     running: Counter[str] = field(default_factory=Counter[str])
     seconds: float = 0.0
     refused: list[str] = field(default_factory=list[str])
+    error: Exception | None = None
     origins: set[str] = field(default_factory=set[str])
 
     def declare(self, name: str) -> Controller:
@@ -52,6 +55,8 @@ class Fleet:
                 found = await ctx.client.find(CM, request.name) if request.name == "a" else None
                 if self.seconds:
                     await asyncio.sleep(self.seconds)
+                if self.error is not None and name == "a":
+                    raise self.error
                 if found is not None and found["data"].get("seen") != found["data"]["value"]:
                     patch = {"data": {"seen": found["data"]["value"], "by": name}}
                     await ctx.client.patch(CM, request.name, patch)
@@ -69,7 +74,7 @@ class Fleet:
     def start(self, name: str, **options: Any) -> Manager:
         client = self.clients[name] = self.w.another_client()
         shards = ShardOptions(name="maps", namespace="default", election=ELECTION, drain_timeout=4.0, **options)
-        member = ShardMember(client, shards, identity=name, clock=now, random=lambda: 0.5)
+        member = self.members[name] = ShardMember(client, shards, identity=name, clock=now, random=lambda: 0.5)
         manager = Manager(
             client, [self.declare(name)], shards=member, options=ManagerOptions(preflight=False, drain_timeout=8.0)
         )
@@ -122,6 +127,12 @@ class Fleet:
                     if obj.name == "a" and (obj.get("data") or {}).get("seen") == value
                 }
         return by
+
+
+def state_of(manager: Manager) -> ShardState:
+    state = manager.shard_state
+    assert state is not None
+    return state
 
 
 async def nothing(request: Request, ctx: Context) -> None: ...
@@ -250,6 +261,70 @@ async def test_the_ranges_of_a_killed_member_move_when_its_lease_has_expired() -
         await until(f.settled)
 
 
+async def test_log_records_and_explanations_name_the_range(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "deltaloop")
+    async with fleet("a", "b") as f:
+        f.error = ValueError("planted")
+        await f.change_all("1")
+        await asyncio.sleep(0.5)
+        f.error = None
+        await f.converged("1")
+        await asyncio.sleep(1.0)
+        [failed, *_] = [record for record in caplog.records if record.getMessage().startswith("work failed")]
+        assert vars(failed)["range"] in {each.name for each in state_of(f.managers["a"]).own}
+        for name, manager in f.managers.items():
+            member = f.members[name]
+            for namespace in NAMESPACES:
+                if not member.share.owns(f"{namespace}/a"):
+                    continue
+                found = member.range_of(f"{namespace}/a")
+                explained = manager._shard_of(f"{namespace}/a")
+                run = manager._history.latest("maps", f"{namespace}/a")
+                assert found is not None
+                assert explained is not None
+                assert run is not None
+                assert (explained["range"], run.range, run.to_dict(0.0)["range"]) == (found.name,) * 3
+                [own] = [each.origin for each in run.triggers]
+                assert own.startswith("self, reconcile ")
+                assert own.endswith(f", range {found.name}")
+        told = {record.getMessage(): vars(record) for record in caplog.records}
+        for message in ("filling caches of ranges", "taking keys of ranges"):
+            assert told[message]["ranges"]
+
+
+@pytest.mark.parametrize("error", [ValueError("planted"), dl.TerminalError("planted")], ids=["failing", "parked"])
+async def test_a_member_forgets_the_failures_of_ranges_that_it_gave_up(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "deltaloop.sharding")
+    async with fleet("a") as f:
+        await f.converged("0")
+        f.error = error
+        await f.change_all("1")
+        await asyncio.sleep(1.0)
+        manager = f.managers["a"]
+        keys = {f"{namespace}/a" for namespace in NAMESPACES}
+
+        async def failing() -> set[str]:
+            [seen] = (await manager.doctor.state()).controllers
+            return ({each.key for each in seen.failing} | {each.key for each in seen.parked}) & keys
+
+        assert await failing() >= keys
+        f.start("b")
+        await until(f.settled)
+        left = await failing()
+        assert left == {key for key in keys if f.members["a"].share.owns(key)}
+        assert 0 < len(left) < len(keys)
+        [gave, *_] = [record for record in caplog.records if record.getMessage() == "gave up ranges"]
+        taken = {
+            name
+            for each in caplog.records
+            if each.getMessage() == "taking keys of ranges"
+            for name in vars(each)["ranges"]
+        }
+        assert {*vars(gave)["ranges"]} <= taken
+
+
 async def test_a_periodic_key_runs_on_one_member() -> None:
     async with fleet("a", "b", "c") as f:
         await asyncio.sleep(40)
@@ -317,6 +392,24 @@ async def test_objects_with_one_label_value_belong_to_one_member_also_after_the_
         assert all(by[namespace] == by[NAMESPACES[place % 8]] for place, namespace in enumerate(NAMESPACES))
 
 
+async def test_a_member_with_another_key_is_rejected_while_another_member_is_alive() -> None:
+    async with fleet("a") as f:
+        await f.converged("0")
+        for place, options in enumerate(({"key": "name"}, {"label": "example.com/tenant"})):
+            f.start(f"b{place}", **options)
+            f.managers.pop(f"b{place}")
+            with pytest.raises(dl.InvalidArgumentError) as caught:
+                await asyncio.wait_for(f.tasks.pop(f"b{place}"), 5.0)
+            assert caught.value.argument == "ShardOptions.key"
+            assert not f.reconciled[f"b{place}"]
+        await until(f.settled)
+        await f.cut("a")
+        f.start("c", key="name")
+        await until(f.settled)
+        await f.change_all("1")
+        assert set((await f.converged("1")).values()) == {"c"}
+
+
 async def test_a_program_with_several_kinds_cannot_be_sharded_by_a_label() -> None:
     async with fleet("a") as f:
         other = controller("v1/Secret", name="secrets")(nothing)
@@ -328,11 +421,11 @@ async def test_a_program_with_several_kinds_cannot_be_sharded_by_a_label() -> No
         assert (caught.value.controller, caught.value.argument) == ("secrets", "resource")
 
 
-async def test_a_range_without_an_owner_makes_all_members_unready() -> None:
+async def test_a_range_without_an_owner_makes_all_members_unready(caplog: pytest.LogCaptureFixture) -> None:
     async with fleet("a", "b") as f:
         await f.converged("0")
         stored = await f.w.client.get(CM, "maps-shards", namespace="default")
-        members = [manager._shards for manager in f.managers.values() if manager._shards is not None]
+        members = [*f.members.values()]
         for member in members:  # no coordinator acts
             member._coordinate = lambda: asyncio.sleep(0, False)  # type: ignore[method-assign]
         text = stored["data"]["ranges"].replace(members[1]._member.uid, "nobody")
@@ -340,15 +433,19 @@ async def test_a_range_without_an_owner_makes_all_members_unready() -> None:
         await asyncio.sleep(9.0)
         assert all(all(check.ok for check in manager.readiness()) for manager in f.managers.values())
         await asyncio.sleep(2.0)
+        noise = [vars(each) for each in caplog.records if each.getMessage() == "ranges have no owner"]
+        assert len(noise) == 2
         for manager in f.managers.values():
             assert [check.name for check in manager.readiness() if not check.ok] == ["shards"]
-            state = manager.shard_state
-            assert state is not None
+            state = state_of(manager)
             assert state.unowned
             [named] = await dl.diagnose(manager)
             assert (named.kind, named.stuck) == (dl.runtime.DiagnosisKind.RANGE_WITHOUT_OWNER, True)
             assert named.count == len(state.unowned)
             assert named.subject.startswith(f"maps range {state.unowned[0].name}")
+            [check] = [check for check in manager.readiness() if not check.ok]
+            assert state.unowned[0].name in check.message
+            assert all(each.name in told["ranges"] for told in noise for each in state.unowned[:10])
             explained = [manager._shard_of(f"{name}/a") for name in NAMESPACES]
             assert {"", "a"} == {each["owner"] for each in explained if each is not None}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from deltaloop._internal.tracebacks import waits_for_events
 from deltaloop.runtime import Context, Request, controller
 from deltaloop.runtime.program import watchdog as watchdog_module
 from deltaloop.runtime.program.watchdog import LoopWatchdog, _processor_time_of_this_thread
@@ -54,6 +55,19 @@ async def test_unblocked_loop_is_not_logged(caplog: pytest.LogCaptureFixture) ->
         await asyncio.to_thread(block, 0.05)
     assert told(caplog) == []
     assert threads() == []
+
+
+@pytest.mark.real_time
+async def test_idle_loop_is_not_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[bool]()
+
+    def waits(thread_id: int) -> bool:
+        seen.append(waits_for_events(thread_id))
+        return seen[-1]
+
+    monkeypatch.setattr(watchdog_module, "waits_for_events", waits)
+    async with LoopWatchdog(0.02):
+        await until(lambda: True in seen, timeout=5.0)
 
 
 async def test_loop_in_virtual_time_has_no_watchdog() -> None:

@@ -18,6 +18,7 @@ Source: client-go tools/cache/controller.go, ``processDeltas``.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, final
 
 import msgspec
@@ -186,16 +187,14 @@ class ListProcessing(Generic[M]):
 
     def fill(self) -> Generator[None, None, None]:
         """Build the new state, and yield after every ``TURN`` objects."""
-        objects: dict[str, M] = {}
-        for place, (key, delta) in enumerate(zip(self._deltas.keys, self._deltas, strict=True)):
-            obj: Any = delta.object
-            if type_of(obj) is not DeletedFinalStateUnknown:
-                objects[key] = obj
-            if place % TURN == TURN - 1:
-                self._replacement.put_all(objects)
-                objects = {}
+        rest = zip(self._deltas.keys, self._deltas, strict=True)
+        while together := [*islice(rest, TURN)]:
+            objects: Any = {
+                key: delta.object for key, delta in together if type_of(delta.object) is not DeletedFinalStateUnknown
+            }
+            self._replacement.put_all(objects)
+            if len(together) == TURN:
                 yield
-        self._replacement.put_all(objects)
 
     def commit(self) -> None:
         self._before = self._store.commit_replacement(self._replacement)

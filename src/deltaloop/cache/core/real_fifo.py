@@ -157,11 +157,13 @@ class InOrderQueue(Generic[V]):
         key_func, transform, replaced = self._key_func, self._transform, DeltaType.REPLACED
         by_name = key_func is deletion_handling_key
         obj: Any
-        for place, obj in enumerate(objects, 1):
-            key = obj.key if by_name and type_of(obj) is Resource and obj.name else key_func(obj)
-            kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
-            listed[key] = Delta(replaced, kept)
-            if place % TURN == 0:
+        rest = iter(objects)
+        while together := [*islice(rest, TURN)]:
+            for obj in together:
+                key = obj.key if by_name and type_of(obj) is Resource and obj.name else key_func(obj)
+                kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
+                listed[key] = Delta(replaced, kept)
+            if len(together) == TURN:
                 yield None
         yield Listing(listed.keys(), tuple(listed.values()), unread)
 
@@ -199,20 +201,17 @@ class InOrderQueue(Generic[V]):
         if first.delta is None:
             self._processing = (entries.popleft(),)
             return Batch(self._deltas_of_all(first), first.initial, self._processing)
-        keys: dict[str, None] = {}
-        deltas: list[Delta[V]] = []
-        popped: list[_Entry[V]] = []
         most = self._batch_size if limit > self._batch_size else max(1, limit)
-        for entry in islice(entries, most):
-            key, delta = entry.key, entry.delta
-            if delta is None or key in keys:
-                break
-            keys[key] = None
-            deltas += (delta,)
-        for _ in keys:
-            popped += (entries.popleft(),)
-        self._processing = tuple(popped)
-        return Batch(with_keys(deltas, [*keys]), first.initial, self._processing)
+        deltas: dict[str, Any] = {first.key: first.delta}
+        if len(entries) == 1:
+            self._processing = (entries.popleft(),)
+        else:
+            for entry in islice(entries, 1, most):
+                if entry.delta is None or entry.key in deltas:
+                    break
+                deltas[entry.key] = entry.delta
+            self._processing = tuple([entries.popleft() for _ in deltas])
+        return Batch(with_keys(deltas.values(), [*deltas]), first.initial, self._processing)
 
     def processed(self, batch: Batch[V]) -> None:
         """Record that a batch was processed, successfully or not."""

@@ -115,14 +115,16 @@ class StoreIndex(Generic[V]):
         """Replace the values of several keys."""
         failures: list[IndexFailure] = []
         for name, function in self._functions.items():
-            filed, sets = self._values[name], self._sets[name]
+            filed, last, keys = self._values[name], None, set[str]()
             for key, obj in items.items():
                 values = self._evaluate(name, function, key, obj, failures)
-                if len(values) == 1 and key not in filed and values[0] in sets:  # usual
+                if values is last and key not in filed:  # usual
                     filed[key] = values
-                    sets[values[0]].add(key)
-                else:
-                    self._file(name, key, values)
+                    keys.add(key)
+                    continue
+                self._file(name, key, values)
+                last = values if len(values) == 1 else None
+                keys = keys if last is None else self._sets[name][last[0]]
         return failures
 
     def delete(self, key: str) -> None:

@@ -24,13 +24,10 @@ class _Kind(msgspec.Struct, gc=False):
     kind: str = ""
 
 
-_decode_kind: Final = msgspec.json.Decoder(_Kind).decode
-
-
 def is_status(body: bytes) -> bool:
     """Return whether a successful response is a ``Status`` instead of an object, which is usual for a delete."""
     try:
-        return _decode_kind(body).kind == "Status"
+        return msgspec.json.decode(body, type=_Kind).kind == "Status"
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return False
 

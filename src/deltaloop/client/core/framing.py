@@ -5,6 +5,7 @@ The lines do not depend on the chunks: all lines, followed by ``finish()``, are 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, final
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
@@ -46,29 +47,32 @@ class LineFramer:
 
         On demand, because 50 lines of 5 KB at once would evict other data from the processor's cache.
         """
-        found = self.find()
-        return None if found is None else found[0][found[1] : found[2]]
+        for data, start, end in self.lines():
+            return data[start:end]
+        return None
 
-    def find(self) -> tuple[bytes, int, int] | None:
-        """Return the next line like ``take``, but without a copy; raises LineTooLongError."""
-        data, start = self._slice, self._start
-        end = data.find(b"\n", start)
-        if end < 0:
+    def lines(self) -> Iterator[tuple[bytes, int, int]]:
+        """Yield the next lines like ``take``, but without a copy; raises LineTooLongError."""
+        data, start, size = self._slice, self._start, self._size
+        while start < size and (end := data.find(b"\n", start)) >= 0:
+            begin, start = start, end + 1
+            if start < size:
+                self._start = start
+            else:
+                self._slice, self._start, self._size, self.unread = b"", 0, 0, False
+            if not self._partial:
+                yield data, begin, end
+                continue
+            self._partial += data[begin:end]
+            line = bytes(self._partial)
+            # bytearray.clear() would keep the memory of the largest line.
+            self._partial = bytearray()
+            yield line, 0, len(line)
+        if start < size:
             self._partial += data[start:]
             self._slice, self._start, self._size, self.unread = b"", 0, 0, False
             if len(self._partial) > self._longest:
                 raise LineTooLongError(f"a line has more than {self._longest} bytes")
-            return None
-        self._start = end + 1
-        if self._start == self._size:
-            self._slice, self._start, self._size, self.unread = b"", 0, 0, False
-        if not self._partial:
-            return data, start, end
-        self._partial += data[start:end]
-        line = bytes(self._partial)
-        # bytearray.clear() would keep the memory of the largest line.
-        self._partial = bytearray()
-        return line, 0, len(line)
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Add the next chunk of the stream, and return all lines that it completes."""

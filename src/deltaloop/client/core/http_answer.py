@@ -51,13 +51,13 @@ class AnswerReader:
         "_fault",
         "_idle",
         "_interim",
-        "_is_special",
         "_method",
         "_parse",
         "_parser",
         "complete",
         "encoding",
         "headers",
+        "is_special",
         "keeps_alive",
         "on_body",
         "on_message_begin",
@@ -73,7 +73,10 @@ class AnswerReader:
         self._expected: list[None] = []
         self.on_body: Callable[[bytes], None] = self.pieces.append
         self.on_message_begin: Callable[[], None] = self._expected.pop
+        self.encoding: str = ""
         self.warns: bool = False
+        self.is_special: bool = False
+        self._interim, self._fault = 0, ""
         self._parser = HttpResponseParser(self)
         self._parse = self._parser.feed_data
         self.complete: bool = True
@@ -85,10 +88,10 @@ class AnswerReader:
         self._expected.append(None)
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
-        self.encoding: str = ""
-        self.complete = self.warns = self._is_special = False
-        self._idle = self._interim = 0
-        self._fault = ""
+        self.complete = False
+        self._idle = 0
+        if self.is_special:
+            self.encoding, self.warns, self.is_special, self._interim = "", False, False, 0
 
     def feed(self, data: bytes | memoryview) -> None:
         """Read the next chunk, or raise MalformedAnswerError, after which the connection must be closed."""
@@ -132,19 +135,21 @@ class AnswerReader:
         if not self.status:
             self.headers.append((name, value))
             if name not in _ORDINARY:
-                self._is_special = True
+                self.is_special = True
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         if status < 200:
-            self._interim += 1
+            self.is_special, self._interim = True, self._interim + 1
             if status < 100 or self._interim > _MOST_INTERIM:
                 self._reject("it has too many interim responses, or an invalid status")
             self.headers.clear()
             self._expected.append(None)
             return
-        if self._is_special:
+        if self.is_special:
             self._look_at_headers()
+        elif status == 401:
+            self.is_special = True
         self.status = status
         if self._method == "HEAD" or (self._method == "CONNECT" and status < 300):
             self.complete = True

@@ -7,15 +7,16 @@ Source: RFC 1952; Apache's mod_deflate, for the bound of the ratio (``DeflateInf
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    import zlib
 
 PIECE: Final = 1024 * 1024
 MOST_RATIO: Final = 200
 _RATIO_COUNTS_FROM: Final = 64 * 1024 * 1024
 _MOST_MEMBERS: Final = 16
-_GZIP: Final = 16 + zlib.MAX_WBITS
 _PLAIN: Final = frozenset({"", "identity"})
 _PACKED: Final = frozenset({"gzip", "x-gzip"})
 
@@ -28,6 +29,12 @@ class TooLargeError(UnpackingError):
     """A response exceeds its limit."""
 
 
+def _member() -> zlib._Decompress:
+    import zlib
+
+    return zlib.decompressobj(16 + zlib.MAX_WBITS)
+
+
 @final
 class Unpacker:
     __slots__ = ("_left", "_limit", "_members", "_packed", "_stream", "_unpacked")
@@ -37,7 +44,7 @@ class Unpacker:
         encoding = encoding.strip().lower()
         if encoding not in _PLAIN and encoding not in _PACKED:
             raise UnpackingError("the response has an unexpected encoding")
-        self._stream = zlib.decompressobj(_GZIP) if encoding in _PACKED else None
+        self._stream = None if encoding in _PLAIN else _member()
         self._limit = limit
         self._packed = 0
         self._unpacked = 0
@@ -52,6 +59,8 @@ class Unpacker:
             if chunk:
                 yield chunk
             return
+        import zlib
+
         data = chunk
         while data:
             stream = self._next_member() if self._stream.eof else self._stream
@@ -74,7 +83,7 @@ class Unpacker:
         self._members += 1
         if self._members > _MOST_MEMBERS:
             raise UnpackingError(f"the response has more than {_MOST_MEMBERS} compressed parts")
-        self._stream = zlib.decompressobj(_GZIP)
+        self._stream = _member()
         return self._stream
 
     def _count(self, size: int) -> None:

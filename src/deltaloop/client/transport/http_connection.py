@@ -10,6 +10,7 @@ import select
 import socket
 import ssl
 import struct
+from asyncio import Future
 from collections.abc import Callable
 from typing import Any, Final, final
 
@@ -25,6 +26,7 @@ RECORD: Final = 16 * 1024
 SLICE: Final = 256 * 1024
 """Maximum size of a body that is written at once."""
 
+_NEVER: Final = math.inf
 _NOTHING: Final = ssl.MemoryBIO()
 _poll: Final[Any] = getattr(select, "poll", None)  # missing on Windows
 
@@ -104,13 +106,17 @@ class HttpConnection(asyncio.BufferedProtocol):
             if self._shakes_hands:
                 self._wake()
                 return
+            data = plain
             try:
-                while incoming.pending:  # each read returns one complete record
-                    length: int = tls.read(RECORD, plain[nbytes:])  # type: ignore[assignment]
+                while True:  # each read returns one complete record
+                    length: int = tls.read(RECORD, data)  # type: ignore[assignment]
                     if not length:  # close_notify
                         self._loop.call_soon(self.transport.close)
                         break
                     nbytes += length
+                    if not incoming.pending:
+                        break
+                    data = plain[nbytes:]
             except ssl.SSLWantReadError:
                 pass
             except ssl.SSLError as error:
@@ -138,7 +144,10 @@ class HttpConnection(asyncio.BufferedProtocol):
                 self._is_paused = True
                 self.transport.pause_reading()
         elif reader.status:
-            self._answered(answer)
+            if reader.complete and self._whole and not reader.is_special and self._size <= self.limit:
+                self._completed(answer)
+            else:
+                self._answered(answer)
             if self._sends:
                 self._wake()
 
@@ -153,20 +162,17 @@ class HttpConnection(asyncio.BufferedProtocol):
                 self.abort()
             else:
                 answer.set_result(None)
-            return
-        if self._size > self.limit and sum(map(len, reader.pieces)) > self.limit:
+        elif self._size > self.limit and sum(map(len, reader.pieces)) > self.limit:
             self.fail(TooLargeError(f"the answer has more than {self.limit} bytes"))
-            return
-        if not reader.complete:
-            return
-        pieces = reader.pieces
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        pieces.clear()
+        elif reader.complete:
+            self._completed(answer)
+
+    def _completed(self, answer: asyncio.Future[HttpResponse | None]) -> None:
+        reader, pool = self.reader, self.pool
+        body = reader.pieces.pop() if len(reader.pieces) == 1 else reader.taken()
         response = HttpResponse(reader.status, Headers(reader.headers), body, reader.warns)
-        self.asked = None
-        self.until = math.inf
-        pool = self.pool
-        if self._sends or not reader.keeps_alive or self._lost:
+        self.asked, self.until = None, _NEVER
+        if self._sends or not reader.keeps_alive:
             self.abort()
         elif pool is not None:
             self.kept_at = self._clock()
@@ -215,7 +221,6 @@ class HttpConnection(asyncio.BufferedProtocol):
         self,
         method: str,
         data: bytes,
-        *,
         whole: bool,
         until: float,
     ) -> asyncio.Future[HttpResponse | None]:
@@ -226,7 +231,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         """
         self.reader.begin(method)
         self._whole, self.until, self._size = whole, until, 0
-        answer: asyncio.Future[HttpResponse | None] = asyncio.Future(loop=self._loop)
+        answer: asyncio.Future[HttpResponse | None] = Future(loop=self._loop)
         self.asked = answer
         tls = self._tls
         try:

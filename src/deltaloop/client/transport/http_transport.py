@@ -43,6 +43,7 @@ from deltaloop.client.core.http_answer import MalformedAnswerError
 from deltaloop.client.core.http_request import IN_PATH, header_lines, target
 from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for, proxy_variable
+from deltaloop.client.core.tls_files import TlsFilesState
 from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
 from deltaloop.client.credentials.sources import BasicAuth, Credentials, StaticToken
 from deltaloop.client.errors import RequestTimeoutError, ResponseTooLargeError, StreamEndedError, TransportError
@@ -81,10 +82,10 @@ _MOST_PREPARED: Final = 256
 _TIMER_SLACK: Final = 0.001
 _TIMER_EARLY: Final = 1e-6
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
-_NO_BODY: Final = b"Content-Length: 0\r\n\r\n"
 _NOBODY: Final = Credential()
+_NEVER: Final = math.inf
 _Head: TypeAlias = tuple[bytes, bytes, tuple[Mapping[str, str], Mapping[str, str]]]
-"""Parts of a head before and after the path, with the query and the headers in them."""
+"""Formats of a request without and with a body, with the query and the headers in them."""
 
 _BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError, DeadlinePassedError, OSError)
 
@@ -155,7 +156,9 @@ class HttpTransport:
             fixed += _proxy_authorization(self._through)
         self._fixed = header_lines(fixed)
         self._heads: dict[object, _Head] = {}
-        self._heads_show: Credential = _NOBODY
+        self._shown: Credential | None = None  # to which the heads and the context belong
+        self._context: ssl.SSLContext | None = None
+        self._files = self._tls.files if self._tls is not None else TlsFilesState(None)
 
     # -- Transport
 
@@ -185,7 +188,7 @@ class HttpTransport:
 
         Active requests fail.
         """
-        self._closed = True
+        self._closed, self._shown = True, None
         for kept in self._kept.values():
             kept.clear()
         if self._timer is not None:
@@ -214,45 +217,36 @@ class HttpTransport:
             TransportError: If no response arrives.
             ConfigError: If the credentials are not readable.
         """
-        credentials, method, path, body = self._credentials, request.method, request.path, request.body
-        query, headers, check = request.query, request.headers, request.before_send
+        credentials, check, whole = self._credentials, request.before_send, streams is None
+        method, path, body, timeout = request.method, request.path, request.body, request.timeout
         credential = self._credential if credentials is None else await credentials.credential()
         now = self._clock()
-        until = math.inf if request.timeout is None else now + request.timeout
-        is_watch = streams is not None and not request.bounded
-        pool, encoding = (_WATCHES, "identity") if is_watch else (request.pool, self._encoding)
+        until = _NEVER if timeout is None else now + timeout
+        pool = request.pool if whole or request.bounded else _WATCHES
         kept = self._kept[pool]
         while True:
-            if self._closed:
-                raise TransportError("the client is closed", method=method, path=path, sent=False)
-            if credential is not self._heads_show:
-                self._heads, self._heads_show = {}, credential
-            if type(query) is type(headers) is MappingProxyType:  # constants, which the cache keeps alive
-                key: object = method, encoding, id(headers), id(query)
-            else:
-                key = method, encoding, *headers, None, *headers.values(), *query, *query.values()
-            before, after, _ = self._heads.get(key) or self._around(key, request, encoding, credential)
+            if credential is not self._shown or now >= self._files.due_at:
+                self._check(request, credential, now)
+            context = self._context
+            # Only constants, which the cache keeps alive, are found by their identities.
+            head = self._heads.get((method, id(request.headers), id(request.query))) if whole else None
+            bare, full, _ = head or self._head(request, credential, "identity" if pool is _WATCHES else self._encoding)
             quoted = path.encode("utf-8", "surrogatepass")
             if quoted.translate(None, IN_PATH):
                 target(path, {})  # raises
-            large = body is not None and len(body) > SLICE
+            rest: bytes | None = None
             if body is None:
-                data = b"%b%b%b%b" % (before, quoted, after, _NO_BODY if method in _WITH_BODY else b"\r\n")
+                data = bare % quoted
+            elif len(body) <= SLICE:
+                data = full % (quoted, len(body), body)
             else:
-                data = b"%b%b%bContent-Length: %d\r\n\r\n" % (before, quoted, after, len(body))
-                if not large:
-                    data += body
-            tls = self._tls
-            context = None if tls is None else tls.current
-            if tls is not None and (now >= tls.files.due_at or credential.certificate is not tls.shown):
-                context = tls.context(credential.certificate, now=now)
+                data, rest = full % (quoted, len(body), b""), body
             connection = None
             while kept:
                 connection = kept.pop()
                 if (
                     connection.made_with is context
-                    and now - connection.kept_at < _IDLE_CONNECTION
-                    and now >= self._reuse.begins_at
+                    and self._reuse.begins_at <= now < connection.kept_at + _IDLE_CONNECTION
                     and not connection.transport.is_closing()
                 ):
                     if method in REPEATED or not connection.has_input(0):
@@ -276,19 +270,20 @@ class HttpTransport:
                 except BaseException:
                     self._keep(connection, kept)
                     raise
-            answer = connection.ask(method, data, whole=streams is None, until=until)
-            if now + _IDLE_CONNECTION < self._look_at or until < self._look_at:
+            answer = connection.ask(method, data, whole, until)
+            look_at = self._look_at
+            if until < look_at or now + _IDLE_CONNECTION < look_at:
                 self._look_by(min(now + _IDLE_CONNECTION, until))
             try:
-                if large and body is not None:
-                    await connection.send(body)
+                if rest is not None:
+                    await connection.send(rest)
                 response = await answer
             except BaseException:
                 connection.give_up(answer)
                 raise
-            stands = response is None
             if response is not None and (response.status != 401 or credentials is None):
                 return response
+            stands = response is None
             if response is None:
                 if connection.error is not None:
                     answered = connection.reader.status > 0
@@ -313,7 +308,7 @@ class HttpTransport:
                     _log.info("renewed credentials after the server rejected them", extra={"server": self._address})
                     credential = renewed
                     continue
-            if stands and streams is None:
+            if stands and whole:
                 connection.until = until
                 return await self._unpacked(connection, request, response)
             if streams is not None:
@@ -333,17 +328,35 @@ class HttpTransport:
             body.close()
         return msgspec.structs.replace(response, body=b"".join(pieces))
 
-    def _around(self, key: object, request: HttpRequest, encoding: str, credential: Credential) -> _Head:
-        """Return and cache the parts of a head before and after the path."""
-        headers = [("Accept-Encoding", encoding), *request.headers.items()]
-        if credential.authorization is not None:
-            headers.append(("Authorization", credential.authorization.reveal()))
-        after = f"{target('', request.query)} HTTP/1.1\r\n".encode("ascii") + self._fixed + header_lines(headers)
-        around = f"{request.method} {self._prefix}".encode("ascii"), after, (request.query, request.headers)
+    def _check(self, request: HttpRequest, credential: Credential, now: float) -> None:
+        """Prepare for another credential, check due TLS files, or raise if closed."""
+        if self._closed:
+            raise TransportError("the client is closed", method=request.method, path=request.path, sent=False)
+        if credential is not self._shown:
+            self._heads, self._shown = {}, credential
+        tls = self._tls
+        if tls is not None:
+            self._context = tls.context(credential.certificate, now=now)
+
+    def _head(self, request: HttpRequest, credential: Credential, encoding: str) -> _Head:
+        """Return and cache the formats of a request."""
+        method, query, headers = request.method, request.query, request.headers
         if len(self._heads) >= _MOST_PREPARED:
             self._heads.clear()
-        self._heads[key] = around
-        return around
+        key: object = method, encoding, *headers, None, *headers.values(), *query, *query.values()
+        head = self._heads.get(key)
+        if head is None:
+            lines = [("Accept-Encoding", encoding), *headers.items()]
+            if credential.authorization is not None:
+                lines.append(("Authorization", credential.authorization.reveal()))
+            after = f"{target('', query)} HTTP/1.1\r\n".encode("ascii") + self._fixed + header_lines(lines)
+            around = f"{method} {self._prefix}".encode("ascii").replace(b"%", b"%%"), after.replace(b"%", b"%%")
+            bare = b"%b%%b%b%b" % (*around, b"Content-Length: 0\r\n\r\n" if method in _WITH_BODY else b"\r\n")
+            head = bare, b"%b%%b%bContent-Length: %%d\r\n\r\n%%b" % around, (query, headers)
+            self._heads[key] = head
+        if type(query) is type(headers) is MappingProxyType and encoding == self._encoding:
+            self._heads[method, id(headers), id(query)] = *head[:2], (query, headers)
+        return head
 
     # -- errors
 
@@ -364,7 +377,10 @@ class HttpTransport:
         then = after_break(
             request.method, reused=reused, tls=tls is not None, in_handshake=how.in_handshake, cut=how.cut
         )
-        if then.again or (then.reload and tls is not None and tls.reload(now)):
+        if then.again:
+            return
+        if then.reload and tls is not None and tls.reload(now):
+            self._context = tls.current
             return
         if then.suspect and tls is not None:
             tls.suspect()
@@ -499,7 +515,7 @@ class HttpTransport:
     async def _tunnel(self, connection: HttpConnection, through: SplitResult) -> None:
         lines = header_lines([("Host", self._authority), *_proxy_authorization(through)])
         head = b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (self._authority.encode("ascii"), lines)
-        answer = await connection.ask("CONNECT", head, whole=True, until=math.inf)
+        answer = await connection.ask("CONNECT", head, True, math.inf)
         if answer is None:
             error = connection.error
             reason = str(error) or "the proxy closed the connection"

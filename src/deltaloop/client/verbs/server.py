@@ -57,13 +57,13 @@ _HEADERS: Final = {
     each: MappingProxyType({"Accept": JSON} | ({"Content-Type": each} if each else {}))
     for each in ("", JSON, APPLY, *PatchType)
 }
-_METHODS: Final[dict[WriteVerb, tuple[str, str]]] = {
-    "create": ("POST", "create"),
-    "update": ("PUT", "update"),
-    "patch": ("PATCH", "patch"),
-    "apply": ("PATCH", "patch"),
-    "delete": ("DELETE", "delete"),
-    "delete_collection": ("DELETE", "deletecollection"),
+_METHODS: Final[dict[WriteVerb, tuple[str, str, bool]]] = {  # whether the path has a name without a subresource
+    "create": ("POST", "create", False),
+    "update": ("PUT", "update", True),
+    "patch": ("PATCH", "patch", True),
+    "apply": ("PATCH", "patch", True),
+    "delete": ("DELETE", "delete", True),
+    "delete_collection": ("DELETE", "deletecollection", False),
 }
 
 
@@ -253,7 +253,6 @@ class Server:
     async def write(
         self,
         request: WriteRequest,
-        *,
         way: Way | None = None,
         check: WriteCheck | None = None,
         guard: WriteGuard | None = None,
@@ -265,13 +264,11 @@ class Server:
         limit = sender.default_timeout if request.timeout is None else request.timeout
         while True:
             kind, verb, body, part = request.kind.type, request.verb, request.body, request.subresource
-            of_collection = verb == "delete_collection" or (verb == "create" and not part)
-            path = kind.path(
-                namespace=request.namespace, name=None if of_collection else request.name, subresource=part
-            )
-            method, rbac_verb = _METHODS[verb]
+            method, rbac_verb, of_object = _METHODS[verb]
+            name, place = request.name if of_object or part else None, request.namespace
+            path = kind.path(namespace=place, name=name, subresource=part)
             if self.access_check is not None:
-                self.access_check(rbac_verb, kind, request.namespace, part or "")
+                self.access_check(rbac_verb, kind, place, part or "")
             if body is None and isinstance(request.options, DeleteOptions):
                 body = write_json(request.options.to_dict(), "the delete options")
             if guard is not None:
@@ -339,6 +336,8 @@ def _write_query(options: ClientOptions) -> Mapping[str, str]:
 
 def _answer(request: WriteRequest, body: bytes) -> Any:
     verb, part = request.verb, request.subresource
+    if verb in ("update", "patch") and part in (None, "status"):  # usual
+        return Resource.from_json(body, request.kind.untyped)
     if part == "eviction" or (verb in ("delete", "delete_collection") and is_status(body)):
         return None
     if verb == "delete_collection":

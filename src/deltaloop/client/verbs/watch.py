@@ -209,36 +209,26 @@ class WatchStream:
 
     def received(self, limit: int = _LARGEST_BATCH) -> list[WatchEvent]:
         """Return received events without waiting. ``batch`` raises the error after the last one."""
-        framer, resource_type, metadata_only = self._framer, self._resource_type, self._metadata_only
-        decode, drops = decode_watch_event_in, self._drop_managed_fields
+        resource_type, drops, metadata_only = self._resource_type, self._drop_managed_fields, self._metadata_only
+        decode = decode_watch_event_in
         events: list[WatchEvent] = []
-        while framer.unread and len(events) < limit:
-            try:
-                found = framer.find()
-            except LineTooLongError:
-                self._ended = True
-                self._framer = LineFramer()
-                self._failure = self._oversized()
-                break
-            if found is None:
-                break
-            data, start, end = found
-            if start == end or (data[start] != _OPEN and data[start:end].isspace()):
-                continue
-            try:
+        try:
+            for data, start, end in self._framer.lines() if self._framer.unread else ():
+                if data[start] != _OPEN and (start == end or data[start:end].isspace()):
+                    continue
                 event = decode(data, start, end, resource_type, drops)
                 if metadata_only:
                     from deltaloop.client.core.metadata_only import metadata_of
 
                     event = WatchEvent(event.type, metadata_of(event.object))
-            except Exception as error:  # noqa: BLE001 - raised by the read after the earlier events
-                self._ended = True
-                self._framer = LineFramer()
-                self._failure = error
-                break
-            if event.type is _BOOKMARK and self._limits.saw_bookmark():
-                self._limit.arm()
-            events.append(event)
+                if event.type is _BOOKMARK and self._limits.saw_bookmark():
+                    self._limit.arm()
+                events += (event,)
+                if len(events) == limit:
+                    break
+        except Exception as error:  # noqa: BLE001 - raised by the read after the earlier events
+            self._ended, self._framer = True, LineFramer()
+            self._failure = self._oversized() if isinstance(error, LineTooLongError) else error
         return events
 
     async def _read(self) -> None:

@@ -64,8 +64,12 @@ class DeclaredAccess:
     def __init__(self, rules: Iterable[AccessRule], later: Iterable[tuple[Permission, str | None]] = ()) -> None:
         """Index the rules; ``later`` has permissions for kinds that are given by name and not known yet."""
         self._places: dict[tuple[str, str, str], set[str]] = {}
+        self.everywhere: set[tuple[str, str, str, str]] = set()  # verbs, groups, plurals and subresources
         for rule in rules:
             self._places.setdefault((rule.group, rule.resource, rule.verb), set()).add(rule.namespace)
+            if rule.namespace == _EVERYWHERE:
+                resource, _, subresource = rule.resource.partition("/")
+                self.everywhere.add((rule.verb, rule.group, resource, subresource))
         self._later: dict[tuple[str, str, str], set[str]] = {}
         for access, namespace in later:
             for verb in access.verbs:

@@ -45,6 +45,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     writes_dropped: int
     action: Action = Action.FORGET
     cleanup: bool = False
+    range: str = ""
 
     def to_dict(self, now: float) -> dict[str, Any]:
         """Return the JSON form, with times relative to ``now``."""
@@ -73,6 +74,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                 for write in self.writes
             ],
             "writesDropped": self.writes_dropped,
+            **({"range": self.range} if self.range else {}),
         }
 
 

@@ -24,7 +24,7 @@ At most ``limit`` keys and ``_OBJECTS`` objects per key are kept. Those without 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast, final
 
@@ -188,6 +188,12 @@ class HotLoops:
             return 0.0
         left = known.hot.next_at - now
         return left if left > _SHORTEST else 0.0
+
+    def forget(self, is_in: Callable[[str], bool]) -> None:
+        # Writes of the next owner of a key are not those of a rival.
+        for key in [key for key in self._keys if is_in(key)]:
+            del self._keys[key]
+            self.watched.discard(key)
 
     def hot_keys(self, now: float) -> list[tuple[HotLoop, float, float]]:
         """Return the hot keys, each with the seconds since it became hot and its present interval."""

@@ -16,7 +16,8 @@ from deltaloop.runtime.core.history import Reconciled
 _MICROSECONDS: Final = 1e6
 _EXTRAS: Final = frozenset({
     "action", "attempts", "cause", "controller", "delay", "identity", "interval", "key", "keys", "kind", "lock",
-    "object", "operation", "other", "queue", "recovery", "reflector", "resource", "seconds", "source", "task", "user",
+    "object", "operation", "other", "queue", "range", "ranges", "recovery", "reflector", "resource", "seconds",
+    "source", "task", "user",
 })  # fmt: skip
 """Extras of log records without data of objects. Texts of errors can contain such data."""
 

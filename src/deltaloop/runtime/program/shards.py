@@ -100,6 +100,10 @@ class MemberWork:
         for loop in self.loops:
             loop.interrupt(is_in)
 
+    def forget(self, is_in: Callable[[str], bool]) -> None:
+        for loop in self.loops:
+            loop.forget(is_in)
+
     def queue(self, is_in: Callable[[str], bool]) -> None:
         for loop in self.loops:
             if loop.own_cache is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Self, final
 
 from deltaloop._internal.pacing import Wait
-from deltaloop._internal.tracebacks import thread_frames
+from deltaloop._internal.tracebacks import thread_frames, waits_for_events
 from deltaloop.runtime.core.watchdog import Blocked, Ping, Watchdog
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ class LoopWatchdog:
                         self._block = (*self._block[:3], answered_at)
                     _logger.warning("event loop is running again", extra={"seconds": round(blocked_for, 3)})
             match watchdog.ask(time.monotonic(), used()):
+                case Ping() if waits_for_events(thread_id):
+                    self._answered_at = time.monotonic()
                 case Ping():
                     with contextlib.suppress(RuntimeError):  # the loop was closed before the watchdog ended
                         loop.call_soon_threadsafe(self._answer)

@@ -19,11 +19,14 @@ class AccessGuard:
     def __init__(self, controller: str, declared: DeclaredAccess, undeclared_access: UndeclaredAccess) -> None:
         self._controller = controller
         self._declared = declared
+        self._everywhere = declared.everywhere
         self._refuses = undeclared_access is UndeclaredAccess.REJECT
         self._told: set[tuple[str, str, str]] = set()
 
     def __call__(self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str) -> None:
         """Allow a request, warn about it once, or reject it by UndeclaredAccessError."""
+        if (verb, kind.group, kind.plural, subresource) in self._everywhere:
+            return
         needed = self._declared.undeclared(verb, kind, namespace, subresource)
         if needed is None:
             return

@@ -193,7 +193,7 @@ class CachedWay(msgspec.Struct, eq=False):
                 check("create", known.type, namespace, "")  # this apply creates the object
         is_dry = request.options is not None and request.options.dry_run
         try:
-            answer = await self._base.write(request, way=self, check=self._write_check, guard=self._write_guard)
+            answer = await self._base.write(request, self, self._write_check, self._write_guard)
         except BaseException as error:
             if may_have_been_carried_out(error) and not is_dry:
                 version = before.resource_version if before is not None and before.uid == uid else ""

@@ -14,7 +14,9 @@ import contextvars
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
+
+import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
@@ -77,7 +79,7 @@ _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
 @final
-class KeyFailures(NamedTuple):
+class KeyFailures(msgspec.Struct, frozen=True):
     """Failed reconciles of a key since its last success; ``first`` is a number, ``error`` a class or empty."""
 
     first: int
@@ -125,6 +127,7 @@ class ReconcileLoop:
             from deltaloop.runtime.reconcile.own_keys import OwnKeys
 
             self.inbox = OwnKeys(self.queue, share)
+            self.queue._range_of = share.range_name  # noqa: SLF001 - of the same family
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,
@@ -140,7 +143,7 @@ class ReconcileLoop:
         self._attribution = attribution
         self._failing: dict[str, KeyFailures] = {}
         self.paused_at: float | None = None
-        self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
+        self._observer = Observer(controller, self.metrics, history=history, tracing=tracing, share=share)
         self._clock = clock
         self._random = random
         self._access = access
@@ -252,6 +255,17 @@ class ReconcileLoop:
         self.paused_at = None
         if self._slots is not None:
             self._slots.resume()
+
+    def forget(self, is_in: Callable[[str], bool]) -> None:
+        # Another member owns these keys.
+        for key in [key for key in self._failing if is_in(key)]:
+            del self._failing[key]
+            self.queue.forget(key)
+        if self._observer.hot is not None:
+            self._observer.hot.forget(is_in)
+        for letter in self.queue.dead_letters():
+            if is_in(letter.item):
+                self.queue.discard_dead_letter(letter.item)
 
     def failing(self) -> Mapping[str, KeyFailures]:
         return self._failing
@@ -372,6 +386,7 @@ class ReconcileLoop:
 
     def _take_own(self, slots: Slots[str], share: Share) -> Run[str] | None:
         while (taken := slots.take()) is not None and not share.owns(taken.item):
+            self._failing.pop(taken.item, None)
             if not slots.end(taken, SUCCEEDED):  # the owner queues the key itself
                 return None
         return taken
@@ -561,14 +576,14 @@ class ReconcileLoop:
         failing = self._failing.get(key)
         if failing is None or not isinstance(trigger, Trigger):
             return False
-        return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing[0])
+        return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing.first)
 
     def _news(self, run: Execution) -> tuple[Trigger, ...]:
         """Return the triggers that arrived after the last failure began and are not echoes of own writes."""
         triggers, failing = run.context.triggers, self._failing.get(run.key)
         if failing is None:
             return triggers
-        return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
+        return tuple(each for each in triggers if each.at >= failing.started_at and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
         if decision.action in (Action.RATE_LIMIT, Action.PARK):

@@ -22,6 +22,8 @@ from deltaloop.runtime.reconcile.tracing import Tracing, end
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
+    from deltaloop.sharding.share import Share
+
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _reconciles: Final = logging.getLogger("deltaloop.runtime.reconcile")
 
@@ -40,7 +42,9 @@ class Observer:
         *,
         history: History,
         tracing: Tracing,
+        share: Share | None = None,
     ) -> None:
+        self._share = share
         self._name = controller.name
         self._kind = str(controller.resource)
         self._metrics = metrics
@@ -129,6 +133,7 @@ class Observer:
                 writes_dropped=dropped,
                 action=row.action,
                 cleanup=context.cleanup,
+                range="" if self._share is None else self._share.range_name(run.key),
             )
         )
         if self.hot is not None and (writes or run.key in self.hot.watched):
@@ -143,6 +148,8 @@ class Observer:
             "cause": fact.cause.value,
             "seconds": round(fact.seconds, 3),
         }
+        if self._share is not None:
+            extra["range"] = self._share.range_name(key)
         if isinstance(fact, Cooled):
             _logger.info("key is no longer slowed down", extra=extra)
             return

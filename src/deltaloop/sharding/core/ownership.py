@@ -7,7 +7,7 @@ from typing import final
 
 import msgspec
 
-from deltaloop.sharding.core.shard_map import ShardMap
+from deltaloop.sharding.core.shard_map import ShardMap, range_name
 
 NOISE_AFTER: float = 5.0
 """Time in seconds after a lease duration from which a range without an owner is reported."""
@@ -39,7 +39,7 @@ class RangeState(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """Return the range in messages and log records."""
-        return f"{self.start:016x}"
+        return range_name(self.start)
 
 
 class ShardState(msgspec.Struct, frozen=True):

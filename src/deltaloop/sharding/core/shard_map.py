@@ -13,6 +13,10 @@ from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.shard_selector import HASH_SPACE
 
 
+def range_name(start: int) -> str:
+    return f"{start:016x}"  # as in the stored map
+
+
 class InvalidShardMapError(DeltaloopError):
     """The stored map is not valid, for example because a person edited it.
 
@@ -43,6 +47,10 @@ class ShardRange(msgspec.Struct, frozen=True, array_like=True):
     owner: str = ""
     successor: str = ""
     ready: bool = False
+
+    @property
+    def name(self) -> str:
+        return range_name(self.start)
 
     def given_to(self, member: str) -> ShardRange:
         """Return the range with a new owner, without a hand-over."""
@@ -101,7 +109,7 @@ class ShardMap(msgspec.Struct, frozen=True):
 
     def encode(self) -> str:
         """Return the stored form: JSON with one row for each range."""
-        rows = [(f"{each.start:016x}", each.epoch, each.owner, each.successor, each.ready) for each in self.ranges]
+        rows = [(each.name, each.epoch, each.owner, each.successor, each.ready) for each in self.ranges]
         return msgspec.json.encode(_Text(rows)).decode()
 
     def find(self, number: int) -> ShardRange:

@@ -92,14 +92,14 @@ class InitialEvents:
 
     def take_all(self, events: Sequence[WatchEvent]) -> int:
         """Take the first events that only add objects of the list, and return their number."""
-        objects, taken = self._objects, 0
+        objects, before = self._objects, len(self._objects)
         for event in () if self.bound else events:
             obj = event.object
-            if event.type is not _ADDED or not obj.name or obj.key in objects:
+            key = obj.key
+            if event.type is not _ADDED or not obj.name or key in objects:
                 break
-            objects[obj.key] = obj
-            taken += 1
-        return taken
+            objects[key] = obj
+        return len(objects) - before
 
     def take(self, event: WatchEvent) -> Verdict:
         obj = event.object
