@@ -18,7 +18,6 @@ from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.deltas import Deltas, DeltaType, WholeList, is_keyed, is_whole_list
-from deltaloop.cache.core.freshness import Freshness, is_reached
 from deltaloop.cache.core.process_deltas import (
     ListProcessing,
     Notification,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from deltaloop.cache.compression import CacheCompression
     from deltaloop.cache.consistency import ConsistencyChecker
     from deltaloop.cache.core.consistency import ConsistencyReport
+    from deltaloop.cache.core.freshness import Freshness
 
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
@@ -187,6 +187,8 @@ class Informer(Generic[T_co]):
 
     def freshness(self) -> Freshness:
         """Return how current the cache is."""
+        from deltaloop.cache.core.freshness import Freshness
+
         seen = self.statistics()
         return Freshness(
             resource_version=self.resource_version,
@@ -295,6 +297,8 @@ class Informer(Generic[T_co]):
             NotFreshError: If the timeout expires.
             InformerStoppedError: If the informer stops first.
         """
+        from deltaloop.cache.core.freshness import is_reached
+
         try:
             async with asyncio.timeout(timeout):
                 while not is_reached(resource_version, reached=self.resource_version):
