@@ -21,8 +21,8 @@ KeepsWhatIsGone = edited(
     "KeepsWhatIsGone",
     ListProcessing[Resource],
     (
-        "if type_of(obj) is not DeletedFinalStateUnknown:\n                objects[key] = obj",
-        "objects[key] = getattr(obj, 'obj', obj)",
+        "delta.object for key, delta in together if type_of(delta.object) is not DeletedFinalStateUnknown",
+        "getattr(delta.object, 'obj', delta.object) for key, delta in together",
     ),
     what="Stores what the tombstones stand for.",
 )
