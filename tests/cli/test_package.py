@@ -239,6 +239,8 @@ def test_chart_leaves_replicas_to_an_autoscaler_if_the_value_is_null(module: Pat
     assert run(*command, "--check").exit_code == 0
     files = chart(tmp_path / "chart")
     lines = [line.strip() for line in files["templates/deployment.yaml"].splitlines()]
+    assert any("--shards" in line for line in lines)
+    assert not any("--leader-elect" in line.split() for line in lines)
     place = lines.index("replicas: {{ .Values.replicas }}")
     assert lines[place - 1 : place + 2 : 2] == ['{{- if not (kindIs "invalid" .Values.replicas) }}', "{{- end }}"]
 

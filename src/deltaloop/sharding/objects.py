@@ -69,7 +69,6 @@ class ShardOptions(Options, frozen=True, kw_only=True):
 
 
 def key_text(options: ShardOptions) -> str:
-    """Return the value of ``KEY_LABEL``."""
     return f"label.{options.label.replace('/', '_')}"[:63].rstrip("-._") if options.label else options.key
 
 

@@ -26,7 +26,12 @@ QUEUE_BUGS = [
     edited(name, QueueCore[str], *edits)
     for name, edits in {
         "TwoWorkersOnOneItem": [("return _POSTPONED", "self._push(item, now, log); return _POSTPONED")],
-        "QueuedTwice": [("self._merged += 1\n", "self._merged += 1\n        self._line.append(item)\n")],
+        "QueuedTwice": [
+            (
+                "self._merged += 1\n            if",
+                "self._merged += 1\n            self._line.append(item)\n            if",
+            )
+        ],
         "PostponedItemLost": [
             (
                 "return item in self._dirty and self._push_again(run, now)",

@@ -27,9 +27,11 @@ class OwnKeys:
             self._queue.add(item, trigger=trigger)
         elif self._elsewhere is not None and len(self._elsewhere) < _MOST_ELSEWHERE:
             self._elsewhere[item] = trigger
+            if self._share.owns(item):  # since the check above, which can run in another thread
+                self.take_up()
 
     def take_up(self) -> None:
         """Queue waiting keys that the member owns now."""
         waiting = self._elsewhere or {}
-        for key in [key for key in waiting if self._share.owns(key)]:
-            self._queue.add(key, trigger=waiting.pop(key))
+        for key in [key for key in [*waiting] if self._share.owns(key)]:  # other threads add keys
+            self._queue.add(key, trigger=waiting.pop(key, None))
