@@ -4,8 +4,6 @@ The package contains plain, delaying and rate-limiting queues, rate limiters, qu
 and bounded concurrency. Items are hashable, triggers are any objects; nothing here depends on Kubernetes.
 
 The decisions are in ``core``, without clocks and event loops. The drivers add locks, wake-ups, a timer and logs.
-
-Names are imported on first use, so that programs load only the modules that they need.
 """
 
 from deltaloop._internal.lazy_names import lazy_names
