@@ -34,7 +34,7 @@ from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, Reso
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
-from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields
+from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields, shard_selector_of
 from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
 from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
@@ -94,6 +94,7 @@ class Informer(Generic[T_co]):
             indexers={NAMESPACE_INDEX: namespace_index_func}, name=self.name
         )
         self.indexer.add_indexers(indexers or {})
+        self.indexer.shard = shard_selector_of(lister_watcher)
         self._options = options
         self._metrics = GuardedCacheMetrics(options.metrics, self.name)
         self._compression: CacheCompression | None = None
@@ -258,13 +259,13 @@ class Informer(Generic[T_co]):
         )
 
     def bytes_held(self) -> int:
-        """Return the total size of the stored objects in bytes, compressed or as JSON. It visits each object."""
+        """Return the total size of the stored objects, compressed or as JSON. It visits each object."""
         return sum(obj.stored_size for obj in self.indexer.list())
 
     async def change_shard(self, shard: ShardSelector) -> None:
-        """Cache another shard: list only new ranges, and drop the objects of other ranges.
+        """Cache another shard: list only new ranges, and drop other objects.
 
-        The informer must have a shard selector of the same field. It waits until the cache has the new content.
+        The informer must have a shard selector of the same field. It waits until the cache is complete.
         Handlers receive additions and deletions.
 
         Raises:
@@ -275,6 +276,7 @@ class Informer(Generic[T_co]):
             if self._queue.closed:
                 raise InformerStoppedError(f"the informer of {self.name} has stopped, so it cannot change its shard")
             await self._queue.wait_for_progress()
+        self.indexer.shard = shard
         lost = [obj for obj in self.indexer.list() if not shard.matches(obj)]
         for start in range(0, len(lost), _DELETED_AT_ONCE):
             some = lost[start : start + _DELETED_AT_ONCE]
