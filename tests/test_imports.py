@@ -111,7 +111,7 @@ for name, module in [*sys.modules.items()]:
 print(json.dumps(found))
 """
 # A dataclass takes as long as a module or two; a pattern up to as long as three.
-MOST = {"modules": 164, "dataclasses": 0, "patterns": 1, "yaml": 0}
+MOST = {"modules": 159, "dataclasses": 0, "patterns": 1, "yaml": 0}
 
 
 def counted(statements: str) -> dict[str, list[str]]:

@@ -85,10 +85,12 @@ async def test_a_changed_shard_lists_only_new_ranges_and_drops_other_objects(wat
     async with InformerFactory(client, options=options) as factory:
         informer = factory.informer(POD, shard_selector=ShardSelector("uid", [share["one"]]))
         await factory.wait_for_sync(timeout=5)
+        assert informer.lister().shard == ShardSelector("uid", [share["one"]])
         source.put("two", uid="two", node="before")
         lists = informer.statistics().lists
         await informer.change_shard(ShardSelector("uid", [share["one"], share["two"]]))
         assert names(informer.indexer.list()) == ["one", "two"]
+        assert informer.lister().shard == ShardSelector("uid", [share["one"], share["two"]])
         assert informer.statistics().lists == lists
         source.put("two", uid="two", node="after")
         source.put("one", uid="one", node="after")

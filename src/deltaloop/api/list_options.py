@@ -9,6 +9,8 @@ from deltaloop._internal.option_types import Options, check_types
 if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
 
+DEFAULT_PAGE_SIZE = 500
+
 ResourceVersionMatch = Literal["", "NotOlderThan", "Exact"]
 
 

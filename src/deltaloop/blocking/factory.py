@@ -21,6 +21,7 @@ from deltaloop._internal.fork_safety import fork_safe
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind
+from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.blocking.background_loop import BackgroundLoop
 from deltaloop.blocking.client import Client
 from deltaloop.blocking.handler_thread import HandlerThread, join_all
@@ -307,6 +308,10 @@ class _ProcessChecked:
     def __init__(self, indexer: ReadableIndexer, loop: BackgroundLoop) -> None:
         self._indexer = indexer
         self._loop = loop
+
+    @property
+    def shard(self) -> ShardSelector | None:
+        return self._indexer.shard
 
     def get_by_key(self, key: str) -> Resource | None:
         self._loop.check_process()

@@ -9,13 +9,12 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
-from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.cache.core.deltas import Deltas
 from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
@@ -25,6 +24,9 @@ from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.queue import Process, Queue
 from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.reflector_options import ReflectorOptions
+
+if TYPE_CHECKING:
+    from deltaloop.api.shard_selector import ShardSelector
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _POPS_PER_TURN: Final = 100

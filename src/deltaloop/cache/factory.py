@@ -19,7 +19,6 @@ from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind
-from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
 from deltaloop.cache.informer import Informer, InformerOptions
@@ -27,6 +26,7 @@ from deltaloop.cache.informer_options import Compression
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
 
 if TYPE_CHECKING:
+    from deltaloop.api.shard_selector import ShardSelector
     from deltaloop.cache.informer_keywords import InformerSelection, ObjectSelection
     from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 

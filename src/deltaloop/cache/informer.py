@@ -18,7 +18,6 @@ from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.deltas import Deltas, DeltaType, WholeList, is_keyed, is_whole_list
-from deltaloop.cache.core.freshness import Freshness, is_reached
 from deltaloop.cache.core.process_deltas import (
     ListProcessing,
     Notification,
@@ -35,7 +34,7 @@ from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, Reso
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
-from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields
+from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields, shard_selector_of
 from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
 from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from deltaloop.cache.compression import CacheCompression
     from deltaloop.cache.consistency import ConsistencyChecker
     from deltaloop.cache.core.consistency import ConsistencyReport
+    from deltaloop.cache.core.freshness import Freshness
 
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
@@ -94,6 +94,7 @@ class Informer(Generic[T_co]):
             indexers={NAMESPACE_INDEX: namespace_index_func}, name=self.name
         )
         self.indexer.add_indexers(indexers or {})
+        self.indexer.shard = shard_selector_of(lister_watcher)
         self._options = options
         self._metrics = GuardedCacheMetrics(options.metrics, self.name)
         self._compression: CacheCompression | None = None
@@ -187,6 +188,8 @@ class Informer(Generic[T_co]):
 
     def freshness(self) -> Freshness:
         """Return how current the cache is."""
+        from deltaloop.cache.core.freshness import Freshness
+
         seen = self.statistics()
         return Freshness(
             resource_version=self.resource_version,
@@ -256,13 +259,13 @@ class Informer(Generic[T_co]):
         )
 
     def bytes_held(self) -> int:
-        """Return the total size of the stored objects in bytes, compressed or as JSON. It visits each object."""
+        """Return the total size of the stored objects, compressed or as JSON. It visits each object."""
         return sum(obj.stored_size for obj in self.indexer.list())
 
     async def change_shard(self, shard: ShardSelector) -> None:
-        """Cache another shard: list only new ranges, and drop the objects of other ranges.
+        """Cache another shard: list only new ranges, and drop other objects.
 
-        The informer must have a shard selector of the same field. It waits until the cache has the new content.
+        The informer must have a shard selector of the same field. It waits until the cache is complete.
         Handlers receive additions and deletions.
 
         Raises:
@@ -273,6 +276,7 @@ class Informer(Generic[T_co]):
             if self._queue.closed:
                 raise InformerStoppedError(f"the informer of {self.name} has stopped, so it cannot change its shard")
             await self._queue.wait_for_progress()
+        self.indexer.shard = shard
         lost = [obj for obj in self.indexer.list() if not shard.matches(obj)]
         for start in range(0, len(lost), _DELETED_AT_ONCE):
             some = lost[start : start + _DELETED_AT_ONCE]
@@ -295,6 +299,8 @@ class Informer(Generic[T_co]):
             NotFreshError: If the timeout expires.
             InformerStoppedError: If the informer stops first.
         """
+        from deltaloop.cache.core.freshness import is_reached
+
         try:
             async with asyncio.timeout(timeout):
                 while not is_reached(resource_version, reached=self.resource_version):

@@ -17,12 +17,18 @@ from deltaloop.cache.store import NAMESPACE_INDEX
 
 if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
+    from deltaloop.api.shard_selector import ShardSelector
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 class ReadableIndexer(Protocol):
     """Read methods of an ``Indexer`` that listers need."""
+
+    @property
+    def shard(self) -> ShardSelector | None:
+        """Shard, or None."""
+        ...
 
     def get_by_key(self, key: str) -> Resource | None:
         """Return an object, or None."""
@@ -50,6 +56,11 @@ class Lister(Generic[T_co]):
         self._indexer = indexer
         self._resource_type = resource_type
         self._decode = decoder(resource_type)
+
+    @property
+    def shard(self) -> ShardSelector | None:
+        """Shard in the cache, or None for all objects."""
+        return self._indexer.shard
 
     def get(self, key: str) -> T_co:
         """Return an object.

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, cast, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, final, runtime_checkable
 
 import msgspec
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
+
+if TYPE_CHECKING:
+    from deltaloop.api.shard_selector import ShardSelector
+    from deltaloop.client.verbs.resource_list import ResourceList
 
 
 class ListerWatcher(Protocol):
@@ -170,6 +172,8 @@ class ListWatch:
 
         Items that cannot be decoded are in its ``unreadable``.
         """
+        from deltaloop.client.verbs.resource_list import UnreadableItemsError
+
         asked = self._with_selectors(options)
         try:
             return await self._client.list(

@@ -14,6 +14,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.cache.core.freshness import Freshness
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, SyncFailure
@@ -145,6 +146,10 @@ def raise_sync_failures(results: builtins.list[BaseException | None]) -> None:
 class JoinedIndexer:
     def __init__(self, indexers: Mapping[str, Indexer[Resource]]) -> None:
         self._indexers = indexers
+
+    @property
+    def shard(self) -> ShardSelector | None:
+        return next((indexer.shard for indexer in self._indexers.values()), None)
 
     def get_by_key(self, key: str) -> Resource | None:
         indexer = self._indexers.get(split_meta_namespace_key(key).namespace)

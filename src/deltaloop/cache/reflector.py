@@ -12,14 +12,13 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 from msgspec.structs import replace
 
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
-from deltaloop.api.shard_selector import ShardFollower, ShardSelector
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Change, DeltaType, Unread
@@ -33,7 +32,10 @@ from deltaloop.cache.errors import WatchListStalledError, describe_error
 from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher, ListWatch, shard_selector_of
 from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.verbs.resource_list import ResourceList
+
+if TYPE_CHECKING:
+    from deltaloop.api.shard_selector import ShardFollower, ShardSelector
+    from deltaloop.client.verbs.resource_list import ResourceList
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _EVENTS_PER_TURN: Final = 100

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from deltaloop.api.keys import HasObjectName
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread, deletion_handling_key
 from deltaloop.cache.core.store import FOLLOWS_NAME, Indexers, Replacement, StoreWrite
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
+
+if TYPE_CHECKING:
+    from deltaloop.api.shard_selector import ShardSelector
 
 V = TypeVar("V")
 
@@ -192,6 +195,7 @@ class Indexer(Store[V]):
         """
         super().__init__(key_func, name=name)
         self._items.add_indexers(indexers or {})
+        self.shard: ShardSelector | None = None
 
     def index(self, name: str, obj: V) -> builtins.list[V]:
         """Return the stored objects that share an index value with ``obj``.

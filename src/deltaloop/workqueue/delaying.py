@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Hashable
-from typing import Any, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 import msgspec
 
@@ -13,9 +13,11 @@ from deltaloop.workqueue.core.delay_heap import WaitingItem
 from deltaloop.workqueue.core.delaying import DelayingCore
 from deltaloop.workqueue.core.facts import AddOutcome
 from deltaloop.workqueue.core.queue import QueueCore
-from deltaloop.workqueue.metrics import QueueMetrics
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
 from deltaloop.workqueue.queue import WorkQueue
+
+if TYPE_CHECKING:
+    from deltaloop.workqueue.metrics import QueueMetrics
 
 K = TypeVar("K", bound=Hashable)
 

@@ -20,7 +20,7 @@ import time
 from asyncio import get_running_loop
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 import msgspec
 
@@ -30,10 +30,12 @@ from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, AddOutcome, Ending, Finished, RunOutcome
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
-from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
 from deltaloop.workqueue.waiting_line import WaitingLine, WaitingTasks
 from deltaloop.workqueue.work import Work
+
+if TYPE_CHECKING:
+    from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
 
 K = TypeVar("K", bound=Hashable)
 
@@ -76,7 +78,11 @@ class WorkQueue(Generic[K]):
         """
         self._name = name
         self._options = options or QueueOptions()
-        self._metrics = None if metrics is None else GuardedQueueMetrics(metrics, queue=name)
+        self._metrics: GuardedQueueMetrics | None = None
+        if metrics is not None:
+            from deltaloop.workqueue.metrics import GuardedQueueMetrics
+
+            self._metrics = GuardedQueueMetrics(metrics, queue=name)
         # Reentrant, because a destructor or signal handler may add an item while this thread holds the lock.
         self._lock = fork_safe(threading.RLock(), self._in_child)
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Hashable
-from typing import Any, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 import msgspec
 
@@ -16,8 +16,10 @@ from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from deltaloop.workqueue.core.triggers import IsEcho
 from deltaloop.workqueue.delaying import DelayingQueue
-from deltaloop.workqueue.metrics import QueueMetrics
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
+
+if TYPE_CHECKING:
+    from deltaloop.workqueue.metrics import QueueMetrics
 
 K = TypeVar("K", bound=Hashable)
 

@@ -21,12 +21,9 @@ from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError, MalformedObjectError
 from deltaloop.api.keys import meta_namespace_key
-from deltaloop.api.list_options import ListOptions
+from deltaloop.api.list_options import DEFAULT_PAGE_SIZE, ListOptions
 from deltaloop.api.status import ExpiredError
 from deltaloop.client.verbs.resource_list import ResourceList
-
-DEFAULT_PAGE_SIZE = 500
-DEFAULT_PAGE_BUFFER = 10
 
 _TRUSTED_PAGES: Final = 100
 _BARREN_PAGES: Final = 100

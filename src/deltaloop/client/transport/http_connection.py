@@ -148,12 +148,11 @@ class HttpConnection(asyncio.BufferedProtocol):
                 self._completed(answer)
             else:
                 self._answered(answer)
-            if self._sends:
-                self._wake()
 
     def _answered(self, answer: asyncio.Future[HttpResponse | None]) -> None:
         """Complete the request if its response is complete, or if it must be read as a stream."""
         reader = self.reader
+        self._wake()  # a large body is not sent to its end
         if not self._whole or reader.encoding or reader.status == 401:
             self.asked = None
             if not self._whole:
@@ -169,7 +168,8 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def _completed(self, answer: asyncio.Future[HttpResponse | None]) -> None:
         reader, pool = self.reader, self.pool
-        body = reader.pieces.pop() if len(reader.pieces) == 1 else reader.taken()
+        pieces = reader.pieces
+        body = pieces.pop() if len(pieces) == 1 else reader.taken()
         response = HttpResponse(reader.status, Headers(reader.headers), body, reader.warns)
         self.asked, self.until = None, _NEVER
         if self._sends or not reader.keeps_alive:

@@ -94,13 +94,13 @@ class RequestSender:
         """
         if self._on_request is not None:
             self._announce(request.method, request.path, request.query, request.headers.get("Content-Type", ""))
-        started_at = self._clock()
-        deadline_at = started_at + limit
+        began_at = started_at = self._clock()
         retry: RetryDecision | None = None
         while True:
-            if self._bucket is not None:
-                started_at = await self._turn(request, self._bucket, deadline_at=deadline_at, pool=request.pool)
             if self._bucket is not None or retry is not None:
+                deadline_at = began_at + limit
+                if self._bucket is not None:
+                    started_at = await self._turn(request, self._bucket, deadline_at=deadline_at, pool=request.pool)
                 request = replace(request, timeout=max(0.0, deadline_at - started_at))
             try:
                 if self._checks_early and request.before_send is not None:
@@ -111,7 +111,7 @@ class RequestSender:
                 if not 200 <= answer.status < 300:
                     raise _error(request, answer.status, answer.headers, answer.body)
             except (ApiError, TransportError) as error:
-                retry = retry or RetryDecision(request.method, deadline_at=deadline_at)
+                retry = retry or RetryDecision(request.method, deadline_at=began_at + limit)
                 await self._pause(retry, error, request, self._clock() - started_at)
                 started_at = self._clock()
             else:

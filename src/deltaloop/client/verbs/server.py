@@ -42,10 +42,10 @@ from deltaloop.client.options import (
 )
 from deltaloop.client.transport.protocol import HttpRequest, Pool
 from deltaloop.client.transport.sender import JSON, RequestSender
-from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
 
 if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
+    from deltaloop.client.verbs.resource_list import ResourceList
 
 EVERYTHING: Final = ListOptions()
 APPLY: Final = "application/apply-patch+yaml"
@@ -221,6 +221,7 @@ class Server:
         metadata_only: bool = False,
     ) -> ResourceList[Any]:
         from deltaloop.client.core.list_splitter import ListSplitter
+        from deltaloop.client.verbs.resource_list import UnreadableItemsError
 
         kind = known.untyped if metadata_only else known.type
         namespace = self.usable(known.type, namespace)

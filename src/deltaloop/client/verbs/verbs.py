@@ -18,16 +18,14 @@ from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_writing import json_for_yaml, plain_fields, plain_json, sorted_json, write_json
 from deltaloop.api.keys import join_key
-from deltaloop.api.list_options import ListOptions
+from deltaloop.api.list_options import DEFAULT_PAGE_SIZE, ListOptions
 from deltaloop.api.resource import Resource, typed
 from deltaloop.api.resource_type import Kind, ResourceType, TypedKind
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.core.object_encoding import OutgoingObject, encode_object
-from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import LogOptions, PatchType, WriteOptions
-from deltaloop.client.verbs.resource_list import ResourceList
 from deltaloop.client.verbs.server import (
     APPLY,
     EVERYTHING,
@@ -59,6 +57,7 @@ if TYPE_CHECKING:
         WaitKeywords,
         WriteKeywords,
     )
+    from deltaloop.client.verbs.resource_list import ResourceList
     from deltaloop.types.written import KindOf, Written
 
 T = TypeVar("T")
@@ -205,6 +204,7 @@ class Verbs:
         Source: client-go tools/pager, ``ListPager.List``.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
+        from deltaloop.client.core.pager import Pager
         from deltaloop.client.verbs.pager import fetch_all
 
         pager = Pager[Any](_asked(keywords), page_size=page_size)
@@ -223,7 +223,7 @@ class Verbs:
         kind: Kind,
         *,
         page_size: int = DEFAULT_PAGE_SIZE,
-        page_buffer: int = DEFAULT_PAGE_BUFFER,
+        page_buffer: int = 10,
         **keywords: Unpack[ListKeywords],
     ) -> AsyncGenerator[Any, None]:
         """Iterate over all objects with ``async for``, without keeping them all in memory.
@@ -242,6 +242,7 @@ class Verbs:
         """
         if page_buffer < 0:
             raise InvalidArgumentError(f"must be >= 0, got {page_buffer}.", argument="page_buffer")
+        from deltaloop.client.core.pager import Pager
         from deltaloop.client.verbs.pager import each_item
 
         pager = Pager[Any](_asked(keywords), page_size=page_size, collect=False)

@@ -191,15 +191,14 @@ class CachedWay(msgspec.Struct, eq=False):
             check = None if view.is_uncertain(key) else self.server.access_check
             if check is not None:
                 check("create", known.type, namespace, "")  # this apply creates the object
-        is_dry = request.options is not None and request.options.dry_run
         try:
             answer = await self._base.write(request, self, self._write_check, self._write_guard)
         except BaseException as error:
-            if may_have_been_carried_out(error) and not is_dry:
+            if may_have_been_carried_out(error) and not (request.options and request.options.dry_run):
                 version = before.resource_version if before is not None and before.uid == uid else ""
                 self._lost_sight(request, key, uid, version)
             raise
-        if not is_dry:
+        if request.options is None or not request.options.dry_run:
             self._carried_out(request, key, before, answer)
         return answer
 

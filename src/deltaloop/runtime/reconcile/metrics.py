@@ -19,10 +19,12 @@ Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
 from __future__ import annotations
 
 import logging
-from typing import Final, Protocol, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 from deltaloop._internal.tracebacks import GuardedCalls
-from deltaloop.workqueue.metrics import QueueMetrics
+
+if TYPE_CHECKING:
+    from deltaloop.workqueue.metrics import QueueMetrics
 
 CLEANUPS: Final = "deltaloop_cleanups_total"
 """Name of the counter of cleanups, which are reconciles of objects that are being deleted."""

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from deltaloop._internal.pacing import Wait
-from deltaloop.api.list_options import ListOptions
+from deltaloop.api.list_options import DEFAULT_PAGE_SIZE, ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 
@@ -24,7 +24,6 @@ ANY_STATE: Final = ("", "0")
 PROBE: Final = ListOptions(limit=1)
 """Smallest request that returns the newest version."""
 
-_DEFAULT_PAGE_SIZE: Final = 500
 _MIN_WATCH_TIMEOUT: Final = 300.0
 
 
@@ -32,7 +31,7 @@ def first_page(version: str, *, page_size: int, server_pages: bool) -> ListOptio
     if page_size:
         limit = page_size
     elif version in ANY_STATE or server_pages:
-        limit = _DEFAULT_PAGE_SIZE
+        limit = DEFAULT_PAGE_SIZE
     else:
         limit = 0
     return ListOptions(resource_version=version, limit=limit)

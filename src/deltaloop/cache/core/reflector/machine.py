@@ -42,7 +42,7 @@ Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from deltaloop._internal.pacing import BackoffManager, Wait, retry_after_delay
 from deltaloop.api.list_options import ListOptions
@@ -79,7 +79,9 @@ from deltaloop.cache.errors import (
     WatchListEndedError,
 )
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.client.verbs.resource_list import ResourceList
+
+if TYPE_CHECKING:
+    from deltaloop.client.verbs.resource_list import ResourceList
 
 _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0

@@ -14,7 +14,7 @@ cannot contain newer objects, so an object above the bound comes after the list.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -24,10 +24,18 @@ from deltaloop.api.resource_version import is_newer
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
 from deltaloop.cache.core.reflector.effects import CompleteList, Verdict
-from deltaloop.client.core.pager import PageProgress
-from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemError
+
+if TYPE_CHECKING:
+    from deltaloop.client.core.pager import PageProgress
+    from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemError
 
 _ADDED: Final = EventType.ADDED
+
+
+def _progress() -> PageProgress[Resource]:
+    from deltaloop.client.core.pager import PageProgress
+
+    return PageProgress()
 
 
 class ListRound(msgspec.Struct):
@@ -39,8 +47,8 @@ class ListRound(msgspec.Struct):
     items: list[Resource] = msgspec.field(default_factory=list[Resource])
     resource_version: str = ""
     pages: int = 0
-    unreadable: list[UnreadableItemError] = msgspec.field(default_factory=list[UnreadableItemError])
-    progress: PageProgress[Resource] = msgspec.field(default_factory=PageProgress[Resource])
+    unreadable: list[UnreadableItemError] = []
+    progress: PageProgress[Resource] = msgspec.field(default_factory=_progress)
 
     @classmethod
     def begin(cls, options: ListOptions, *, in_full: bool = False) -> ListRound:
