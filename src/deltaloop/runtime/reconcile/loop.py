@@ -1,7 +1,7 @@
 """Work queue and workers of one controller.
 
 When a key is queued and a worker is free, a new task takes the key, runs the reconcile function, and applies the
-resulting decision to the key. While more keys wait, the task can take up to 16, if no reconcile has changed it. A
+resulting decision to the key. While more keys wait, the task can take up to 64, if no reconcile has changed it. A
 reconcile is told to stop after its timeout, when leadership is lost or the program ends. Its key is then requeued
 without counting a failure.
 """
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from deltaloop.sharding.share import Share
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
-_KEYS_OF_TASK: Final = 16
+_KEYS_OF_TASK: Final = 64
 _LONGEST_TASK: Final = 0.002
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 

@@ -100,14 +100,15 @@ class InitialEvents:
 
     def take_all(self, events: Sequence[WatchEvent]) -> int:
         """Take the first events that only add objects of the list, and return their number."""
-        objects, before = self._objects, len(self._objects)
+        objects, taken = self._objects, 0
         for event in () if self.bound else events:
             obj = event.object
             key = obj.key
             if event.type is not _ADDED or not obj.name or key in objects:
                 break
             objects[key] = obj
-        return len(objects) - before
+            taken += 1
+        return taken
 
     def take(self, event: WatchEvent) -> Verdict:
         obj = event.object
