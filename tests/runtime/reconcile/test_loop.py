@@ -113,6 +113,24 @@ async def test_long_queue_shares_tasks_but_not_context_variables() -> None:
     assert len(set(tasks)) == 5, "one for the first six keys, and one for each key after a change"
 
 
+async def test_reconciles_that_wait_for_writes_share_task() -> None:
+    tasks: list[object] = []
+
+    @controller("v1/ConfigMap", workers=1, predicates=ONLY_MINE, writes=["v1/Secret"])
+    async def reconcile(request: Request, ctx: Context) -> None:
+        tasks.append(asyncio.current_task())
+        await asyncio.sleep(0.01)  # longer than a task takes further keys
+        if request.name < "b":
+            await ctx.client.create("v1/Secret", {"metadata": {"name": request.name}})
+
+    async with world() as w:
+        for name in [f"{letter}{number}" for letter in "ab" for number in range(5)]:
+            await w.put(name)
+        async with w.running(reconcile):
+            await asyncio.sleep(1.0)
+    assert [tasks.count(task) for task in dict.fromkeys(tasks)] == [6, 2, 2]
+
+
 async def test_timeout_cancels_counts_and_retries() -> None:
     seen: list[tuple[float, int, str]] = []
 

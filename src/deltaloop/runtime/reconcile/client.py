@@ -259,7 +259,8 @@ class CachedWay(msgspec.Struct, eq=False):
             before, base = None, (base or None) if part else ""
         elif not base:
             base = None if before is None else before.resource_version
-        self._attribution.wrote(uid, version, *self.by, base)
+        controller, number, reconciled = self.by
+        self._attribution.wrote(uid, version, controller, number, reconciled, base)
         is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # the last finalizer was removed
         views = self.views.bound[known]
         for view in views.written(place, stored.name or request.name) if views.tracked else views.views:
