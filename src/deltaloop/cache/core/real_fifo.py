@@ -157,13 +157,11 @@ class InOrderQueue(Generic[V]):
         key_func, transform, replaced = self._key_func, self._transform, DeltaType.REPLACED
         by_name = key_func is deletion_handling_key
         obj: Any
-        rest = iter(objects)
-        while together := [*islice(rest, TURN)]:
-            for obj in together:
-                key = obj.key if by_name and type_of(obj) is Resource and obj.name else key_func(obj)
-                kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
-                listed[key] = Delta(replaced, kept)
-            if len(together) == TURN:
+        for place, obj in enumerate(objects, 1):
+            key = obj.key if by_name and type_of(obj) is Resource and obj.name else key_func(obj)
+            kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
+            listed[key] = Delta(replaced, kept)
+            if place % TURN == 0:
                 yield None
         yield Listing(listed.keys(), tuple(listed.values()), unread)
 
