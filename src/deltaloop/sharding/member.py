@@ -252,31 +252,31 @@ class ShardMember:
 
     async def _require_same_key(self) -> None:
         # Otherwise two members could own one key. A crashed member does not renew its Lease.
-        seen: dict[str, str] = {}
-        key, until = key_text(self.options), self._clock() + math.ceil(self.options.election.lease_duration)
+        key, others, first = key_text(self.options), Membership(self.options.election.lease_duration), dict[str, str]()
         selection = ListOptions(label_selector=f"{SHARDS_LABEL}={self.options.name}")
         while True:
-            others: dict[str, str] = {}
             try:
-                leases = await self._client.list(
+                found = await self._client.list(
                     LEASE, namespace=self.options.namespace, options=selection, timeout=_RETRY
                 )
             except (DeltaloopError, OSError) as error:
                 self._failed("cannot read the members of a shard program, retrying", error)
-                others[""] = ""
             else:
-                for lease in leases:
-                    _, holder = member_lease(lease)
-                    other = lease.labels.get(KEY_LABEL, key)
+                different: list[MemberLease] = []
+                for stored in found:
+                    lease, holder = member_lease(stored)
+                    other = stored.labels.get(KEY_LABEL, key)
                     if not holder or other == key:
                         continue
-                    if seen.setdefault(lease.uid, lease.resource_version) != lease.resource_version:
+                    if first.setdefault(lease.uid, lease.version) != lease.version:
                         problem = f"must be {other!r} as in member {holder!r} of {self.options.name}, got {key!r}. "
                         remedy = "Stop all members before you change it."
                         raise InvalidArgumentError(problem + remedy, argument="ShardOptions.key")
-                    others[lease.uid] = holder
-            if not others or (seen and self._clock() > until):
-                return
+                    different.append(lease)
+                now = self._clock()
+                others.saw(different, (), now)
+                if len(others.to_evict(now)) == len(different):
+                    return
             await asyncio.sleep(_RETRY / 4)
 
     async def _give_up(self, work: ShardWork) -> None:
@@ -401,8 +401,7 @@ class ShardMember:
         self._holders = {lease.uid: holder for lease, holder in leases if holder}
         alive = {uid: holder for uid, holder in self._holders.items() if uid not in late}
         self._ownership.saw(self._member.map, alive, late, now)
-        times = [(each, self._ownership.unowned_for(each.start, now) or 0.0) for each in self._member.map.ranges]
-        unowned = [each for each, seconds in times if seconds > self._ownership.limit]
+        unowned = () if self._ownership.due_at() is None else self.state.unowned
         if any(each.start not in self._unowned for each in unowned):
             _log.error("ranges have no owner", extra=self._about(unowned))
         self._unowned = frozenset(each.start for each in unowned)
@@ -577,7 +576,7 @@ class ShardMember:
         extra = {"shards": self.options.name, "error": type(error).__name__, "reason": redact(str(error))}
         _log.warning(message, extra=extra)
 
-    def _about(self, ranges: Sequence[ShardRange]) -> dict[str, Any]:
+    def _about(self, ranges: Sequence[ShardRange | RangeState]) -> dict[str, Any]:
         return {
             "shards": self.options.name,
             "ranges": [each.name for each in ranges[:10]],

@@ -95,7 +95,7 @@ class WorkQueue(Generic[K]):
         self._unwaited = 0
         self._metrics_timer: asyncio.TimerHandle | None = None
         self._errors = ErrorSummaries()
-        self._range_of: Callable[[Any], str] | None = None  # of a sharded program, for log records
+        self._about: Callable[[Any], Mapping[str, object]] | None = None  # more fields of log records about an item
         try:
             self._loop = get_running_loop()
         except RuntimeError:
@@ -396,8 +396,8 @@ class WorkQueue(Generic[K]):
 
     def _log(self, level: int, message: str, extra: Mapping[str, object], error: BaseException | None) -> None:
         """Log the end of a run with a one-line error. The traceback is not repeated for each attempt."""
-        if self._range_of is not None:
-            extra = {**extra, "range": self._range_of(extra["key"])}
+        if self._about is not None:
+            extra = {**extra, **self._about(extra["key"])}
         if error is None:
             logger.log(level, message, extra=extra)
             return

@@ -15,7 +15,7 @@ import pytest
 
 import deltaloop as dl
 from deltaloop.api import kinds
-from deltaloop.api.shard_selector import shard_hash
+from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.cache import HandlerFuncs, InformerFactory
 from deltaloop.client import Client
 from deltaloop.errors import InvalidControllerError, RangeNotOwnedError
@@ -44,12 +44,10 @@ class Fleet:
     seconds: float = 0.0
     refused: list[str] = field(default_factory=list[str])
     error: Exception | None = None
-    origins: set[str] = field(default_factory=set[str])
 
     def declare(self, name: str) -> Controller:
         async def reconcile(request: Request, ctx: Context) -> None:
             self.running[request.key] += 1
-            self.origins |= {each.origin for each in ctx.triggers if each.origin}
             assert self.running[request.key] == 1
             try:
                 found = await ctx.client.find(CM, request.name) if request.name == "a" else None
@@ -217,22 +215,6 @@ async def test_members_share_the_objects_and_new_members_receive_ranges() -> Non
         assert sum(sizes) == len(await f.w.client.list(CM))
 
 
-async def test_causes_and_readiness_name_the_range() -> None:
-    async with fleet("a") as f:
-        await f.converged("0")
-        await asyncio.sleep(1.0)
-        manager = f.managers["a"]
-        state = manager.shard_state
-        assert state is not None
-        numbers = [shard_hash(name) for name in NAMESPACES]
-        ranges = {each.name for each in state.ranges if any(each.start <= number < each.end for number in numbers)}
-        assert {each.partition(", range ")[2] for each in f.origins} == ranges
-        [check] = [check for check in manager.readiness() if check.name == "shards"]
-        assert [each.name for each in state.own[:5]] == check.message.partition(": ")[2].partition(" and ")[0].split(
-            ", "
-        )
-
-
 async def test_a_leaving_member_gives_its_ranges_away_before_it_stops() -> None:
     async with fleet("a", "b") as f:
         await f.converged("0")
@@ -287,6 +269,8 @@ async def test_log_records_and_explanations_name_the_range(caplog: pytest.LogCap
                 [own] = [each.origin for each in run.triggers]
                 assert own.startswith("self, reconcile ")
                 assert own.endswith(f", range {found.name}")
+            [check] = [check for check in manager.readiness() if check.name == "shards"]
+            assert all(each.name in check.message for each in state_of(manager).own[:5])
         told = {record.getMessage(): vars(record) for record in caplog.records}
         for message in ("filling caches of ranges", "taking keys of ranges"):
             assert told[message]["ranges"]
@@ -408,6 +392,21 @@ async def test_a_member_with_another_key_is_rejected_while_another_member_is_ali
         await until(f.settled)
         await f.change_all("1")
         assert set((await f.converged("1")).values()) == {"c"}
+
+
+async def test_a_member_does_not_start_before_it_has_read_the_keys_of_other_members() -> None:
+    async with fleet("a") as f:
+        fault = f.w.server.faults.add(
+            Fault(do="refuse", verbs=("list",), resources=("leases.coordination.k8s.io",), code=503)
+        )
+        f.start("b", key="name")
+        f.managers.pop("b")
+        await asyncio.sleep(3 * ELECTION.lease_duration)
+        f.w.server.faults.remove(fault)
+        with pytest.raises(dl.InvalidArgumentError) as caught:
+            await asyncio.wait_for(f.tasks.pop("b"), 10.0)
+        assert caught.value.argument == "ShardOptions.key"
+        assert not f.reconciled["b"]
 
 
 async def test_a_program_with_several_kinds_cannot_be_sharded_by_a_label() -> None:

@@ -127,7 +127,7 @@ class ReconcileLoop:
             from deltaloop.runtime.reconcile.own_keys import OwnKeys
 
             self.inbox = OwnKeys(self.queue, share)
-            self.queue._range_of = share.range_name  # noqa: SLF001 - of the same family
+            self.queue._about = lambda key: {"range": share.range_name(key)}  # noqa: SLF001 - of the same family
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,
