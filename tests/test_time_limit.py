@@ -6,6 +6,7 @@ import pytest
 
 SPINNING = """
 import asyncio
+import itertools
 import threading
 import time
 
@@ -47,6 +48,12 @@ def test_machine():
                 pass
 
     run_state_machine_as_test(Machine, settings=settings(database=None))
+
+
+def test_jump_without_a_line():
+    for number in itertools.repeat(1):
+        if number:
+            pass
 
 
 def test_code_that_catches_all():
@@ -95,5 +102,5 @@ def test_tests_that_spin_end_at_the_limit(pytester: pytest.Pytester) -> None:
     )
     pytester.makepyfile(SPINNING)
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "tests.time_limit")
-    result.assert_outcomes(passed=1, failed=6, errors=1)
+    result.assert_outcomes(passed=1, failed=7, errors=1)
     result.stdout.fnmatch_lines(["*the test has run for 0.05 s*"])

@@ -7,13 +7,14 @@ It is raised again until the phase of the test (setup, call or teardown) has end
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
-from types import FrameType
-from typing import Any, Final, Protocol
+from types import FrameType, TracebackType
+from typing import Any, Final, Protocol, cast
 
 import pytest
 
@@ -87,9 +88,22 @@ def _limited(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     except TimeLimitReached as error:
         item.config.stash[_REACHED] = True
-        raise pytest.fail.Exception(str(error)).with_traceback(error.__traceback__) from None
+        raise pytest.fail.Exception(str(error)).with_traceback(_with_lines(error.__traceback__)) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, *left)
+
+
+def _with_lines(entry: TracebackType | None) -> TracebackType | None:
+    """Leave out jumps to which CPython gives no line: a signal can interrupt them, and pytest cannot print them."""
+    kept: list[TracebackType] = []
+    while entry is not None:
+        # Typeshed does not know that this is None in such an entry.
+        if cast("int | None", entry.tb_lineno) is not None:
+            kept.append(entry)
+        entry = entry.tb_next
+    for this, following in itertools.zip_longest(kept, kept[1:]):
+        this.tb_next = following
+    return kept[0] if kept else None
 
 
 @pytest.hookimpl(trylast=True)
