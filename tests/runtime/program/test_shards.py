@@ -44,6 +44,8 @@ class Fleet:
     seconds: float = 0.0
     refused: list[str] = field(default_factory=list[str])
     error: Exception | None = None
+    tracks: bool = False
+    tracked: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list[str]))
 
     def declare(self, name: str) -> Controller:
         async def reconcile(request: Request, ctx: Context) -> None:
@@ -51,6 +53,8 @@ class Fleet:
             assert self.running[request.key] == 1
             try:
                 found = await ctx.client.find(CM, request.name) if request.name == "a" else None
+                if self.tracks and found is not None and (key := await ctx.track(kinds.SECRET, "key")) is not None:
+                    self.tracked[f"{request.namespace} {key['data']['key']}"].append(name)
                 if self.seconds:
                     await asyncio.sleep(self.seconds)
                 if self.error is not None and name == "a":
@@ -67,7 +71,10 @@ class Fleet:
 
         sources = [Periodic(10.0, [Request("", "all")])]
         writes = [dl.Permission("v1/ConfigMap", verbs=("patch",))]
-        return controller("v1/ConfigMap", workers=40, sources=sources, writes=writes, name="maps")(reconcile)
+        tracks = ["v1/Secret"] if self.tracks else []
+        return controller("v1/ConfigMap", workers=40, sources=sources, writes=writes, tracks=tracks, name="maps")(
+            reconcile
+        )
 
     def start(self, name: str, **options: Any) -> Manager:
         client = self.clients[name] = self.w.another_client()
@@ -137,12 +144,12 @@ async def nothing(request: Request, ctx: Context) -> None: ...
 
 
 @asynccontextmanager
-async def fleet(*names: str, **options: Any) -> AsyncGenerator[Fleet, None]:
+async def fleet(*names: str, tracks: bool = False, **options: Any) -> AsyncGenerator[Fleet, None]:
     async with world() as w:
         for namespace in NAMESPACES:
             await w.client.create(kinds.NAMESPACE, {"metadata": {"name": namespace}})
             await w.client.create(CM, {"metadata": {"name": "a", "namespace": namespace}, "data": {"value": "0"}})
-        found = Fleet(w)
+        found = Fleet(w, tracks=tracks)
         for name in names:
             found.start(name, **options)
         await until(found.settled)
@@ -307,6 +314,34 @@ async def test_a_member_forgets_the_failures_of_ranges_that_it_gave_up(
             for name in vars(each)["ranges"]
         }
         assert {*vars(gave)["ranges"]} <= taken
+
+
+async def test_the_owner_of_a_range_watches_the_objects_that_its_keys_track() -> None:
+    async with fleet("a", tracks=True) as f:
+
+        def watched(name: str) -> int:
+            [loop] = f.managers[name].loops
+            assert loop.shared.tracker is not None
+            return len(loop.shared.tracker.informers)
+
+        async def set_keys(value: str) -> dict[str, str]:
+            wanted = {f"{namespace} {value}": namespace for namespace in NAMESPACES}
+            for namespace in NAMESPACES:
+                await f.w.client.create_or_update(
+                    kinds.SECRET, "key", lambda secret: secret.update(data={"key": value}), namespace=namespace
+                )
+            await until(lambda: f.tracked.keys() >= wanted.keys())
+            await asyncio.sleep(1.0)
+            return {namespace: "".join(f.tracked[each]) for each, namespace in wanted.items()}
+
+        assert set((await set_keys("Zmlyc3Q=")).values()) == {"a"}
+        assert watched("a") == len(NAMESPACES)
+        f.start("b")
+        await until(f.settled)
+        await asyncio.sleep(1.0)
+        owners = {namespace: "a" if f.members["a"].share.owns(f"{namespace}/a") else "b" for namespace in NAMESPACES}
+        assert {name: watched(name) for name in "ab"} == Counter(owners.values())
+        assert await set_keys("c2Vjb25k") == owners
 
 
 async def test_a_periodic_key_runs_on_one_member() -> None:
