@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def lazy_names(module: str, file: str | None) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return a module's ``__getattr__`` and ``__dir__`` for ``__all__`` and the names in the stub next to its file."""
-    stubs: list[str] = []  # empty until somebody asks for a name
+    """Return a module's ``__getattr__`` and ``__dir__`` for the names in the stub next to its file."""
+    stubs: list[str] = []
 
     def stub() -> str:
         if not stubs:
@@ -48,7 +48,7 @@ def _names(stub: str) -> list[str]:
 
 
 def _home(stub: str, name: str) -> str:
-    """Return the module that defines a name, or nothing. Searching the text takes less time than splitting it."""
+    # A search is faster than splitting the text.
     line, found, _ = stub.partition(f" as {name}\n")
     return line.rpartition("from ")[2].partition(" ")[0] if found else ""
 

@@ -478,7 +478,7 @@ class Informer(Generic[T_co]):
 
     async def _process_list(self, deltas: WholeList[Resource], is_in_initial_list: bool) -> None:
         listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
-        from deltaloop.cache.turns import in_turns  # long lists take turns
+        from deltaloop.cache.turns import in_turns  # for long lists
 
         await in_turns(listed.fill())
         listed.commit()

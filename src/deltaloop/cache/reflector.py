@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 
     @runtime_checkable
     class TurnTaker(Protocol):
-        """Store that accepts a long list without blocking other tasks. Both queues do so."""
+        """Store that accepts a long list without blocking other tasks."""
 
         async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
             """Replace all objects, but keep known states of ``unread`` objects."""

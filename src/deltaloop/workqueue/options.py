@@ -63,7 +63,7 @@ class QueueOptions(Options, frozen=True, kw_only=True):
         )
         require_positive("QueueOptions", metrics_period=self.metrics_period)
         if self.priority_aging is not None:
-            from deltaloop.workqueue.core.orders import Patience  # most queues have the usual order
+            from deltaloop.workqueue.core.orders import Patience  # for priorities
 
             Patience(self.priority_aging)
         if self.order is not None and (self.priority_aging is not None or self.fairness_key is not None):

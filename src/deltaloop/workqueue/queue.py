@@ -263,7 +263,7 @@ class WorkQueue(Generic[K]):
         run = self._take_at_once()
         if run is None:
             run = await self._take(timeout)
-        from deltaloop.workqueue.work import Work  # a reconcile loop takes no work
+        from deltaloop.workqueue.work import Work  # for direct users of the queue
 
         log = run.triggers
         return Work(run.item, log.kept, log.dropped, run.failures + 1, run, self._finish, self._core.can_delay)

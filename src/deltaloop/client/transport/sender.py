@@ -41,7 +41,7 @@ _DEFAULTS: Final = ClientOptions()
 if TYPE_CHECKING:
 
     class Sink(Protocol):
-        """Consumer of a response body that arrives in chunks."""
+        """Consumer of response chunks."""
 
         def feed(self, chunk: bytes) -> None: ...
 

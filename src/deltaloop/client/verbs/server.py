@@ -87,10 +87,10 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 if TYPE_CHECKING:
 
     class WriteGuard(Protocol):
-        """Observer of all writes of a client, which can reject them."""
+        """Observer that can reject the writes of a client."""
 
         def began(self, action: str) -> None:
-            """Process a write before it is sent, or reject it by raising an exception."""
+            """Process a write before it is sent, or reject it by an exception."""
             ...
 
         def ended(self, *, unknown: bool) -> None:

@@ -1,4 +1,4 @@
-"""Changes of objects, and the interface of their filters."""
+"""Changes of objects and their filters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Predicate(ABC):
         """Return whether a change can trigger a reconcile."""
 
     def __and__(self, other: Predicate) -> Predicate:
-        from deltaloop.runtime.core.predicates import And  # many programs combine no predicates
+        from deltaloop.runtime.core.predicates import And  # after this module
 
         return And(self, other)
 

@@ -172,6 +172,6 @@ def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:
 
 
 def _is_object_meta(metadata: object) -> TypeGuard[ObjectMeta]:
-    from deltaloop.api.object_meta import ObjectMeta  # most objects are dicts
+    from deltaloop.api.object_meta import ObjectMeta  # for typed objects
 
     return isinstance(metadata, ObjectMeta)

@@ -217,7 +217,7 @@ class Manager:
     @property
     def leadership(self) -> Leadership:
         """Return whether this process leads, stands by, or needs no election."""
-        from deltaloop.runtime.core.readiness import Leadership  # imported when somebody asks, as in the next two
+        from deltaloop.runtime.core.readiness import Leadership  # for health pages
 
         if self._elector is None:
             return Leadership.NONE

@@ -151,7 +151,7 @@ class CachedWay(msgspec.Struct, eq=False):
             return await self.server.list(
                 known, namespace=namespace, options=options, timeout=timeout, metadata_only=metadata_only
             )
-        from deltaloop.client.verbs.resource_list import ResourceList  # many reconciles list nothing
+        from deltaloop.client.verbs.resource_list import ResourceList  # for lists
 
         found = view.list(namespace, parsed_selector(by_label) if by_label else None)
         version = view.informer.resource_version

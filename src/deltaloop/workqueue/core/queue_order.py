@@ -1,4 +1,4 @@
-"""Interface of the orders of queued items, and the usual order."""
+"""Interface of queue orders, and the usual order."""
 
 from __future__ import annotations
 
