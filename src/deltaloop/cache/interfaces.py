@@ -1,4 +1,4 @@
-"""Protocols of the parts that a program can pass to the cache, and of the results."""
+"""Protocols of the cache."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ByteStream(Protocol):
 
 
 class BatchStream(Protocol):
-    """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
+    """Watch stream that can be read in batches."""
 
     consume: Callable[[], bool] | None
 
@@ -109,10 +109,7 @@ class ReflectorStore(Protocol):
 
 @runtime_checkable
 class ResourceVersionUpdater(Protocol):
-    """Store that records its version.
-
-    Both queues and ``Store`` do so.
-    """
+    """Store that records its version."""
 
     def update_resource_version(self, resource_version: str) -> None:
         """Record that all changes up to this version were passed to the store."""

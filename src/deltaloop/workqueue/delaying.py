@@ -89,7 +89,7 @@ class DelayingQueue(WorkQueue[K]):
 
         Thread-safe.
         """
-        from deltaloop.workqueue.shown_items import show_delay  # when somebody looks
+        from deltaloop.workqueue.shown_items import show_delay  # for snapshots
 
         with self._lock:
             now = self._now()

@@ -194,7 +194,7 @@ class WorkQueue(Generic[K]):
 
         Thread-safe. An item that stays here permanently was taken by a worker that never ended its run.
         """
-        from deltaloop.workqueue.shown_items import show_run  # when somebody looks
+        from deltaloop.workqueue.shown_items import show_run  # for snapshots
 
         with self._lock:
             now = self._now()

@@ -144,7 +144,7 @@ class RateLimitingQueue(DelayingQueue[K]):
 
         Thread-safe.
         """
-        from deltaloop.workqueue.shown_items import show_letter  # when somebody looks
+        from deltaloop.workqueue.shown_items import show_letter  # for snapshots
 
         with self._lock:
             now = self._now()

@@ -1,4 +1,4 @@
-"""Items of a queue as its methods show them."""
+"""Snapshots of items."""
 
 from __future__ import annotations
 
