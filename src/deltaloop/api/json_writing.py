@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
 _SIMPLE_KEY: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,99}"
@@ -53,6 +52,8 @@ def _known_view(value: object) -> object:
         return value.to_list()
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
+    from deltaloop.api.pydantic_models import fields_of_model, is_model_class
+
     if is_model_class(type(value)):
         return fields_of_model(value, with_defaults=True)
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")

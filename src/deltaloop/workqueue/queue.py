@@ -31,11 +31,12 @@ from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, AddOutcome, Endi
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
-from deltaloop.workqueue.waiting_line import WaitingLine, WaitingTasks
-from deltaloop.workqueue.work import Work
+from deltaloop.workqueue.waiting_line import WaitingLine
 
 if TYPE_CHECKING:
     from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
+    from deltaloop.workqueue.waiting_line import WaitingTasks
+    from deltaloop.workqueue.work import Work
 
 K = TypeVar("K", bound=Hashable)
 
@@ -262,6 +263,8 @@ class WorkQueue(Generic[K]):
         run = self._take_at_once()
         if run is None:
             run = await self._take(timeout)
+        from deltaloop.workqueue.work import Work  # for direct users of the queue
+
         log = run.triggers
         return Work(run.item, log.kept, log.dropped, run.failures + 1, run, self._finish, self._core.can_delay)
 

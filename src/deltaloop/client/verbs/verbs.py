@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 W = TypeVar("W")
 
-Change: TypeAlias = Callable[[dict[str, Any]], object]
-Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-_StoreVerb: TypeAlias = Literal["create", "update", "apply"]
+Change: TypeAlias = "Callable[[dict[str, Any]], object]"
+Patch: TypeAlias = "Mapping[str, Any] | Sequence[Mapping[str, Any]]"
+_StoreVerb: TypeAlias = "Literal['create', 'update', 'apply']"
 
 _CONFLICT_TRIES: Final = 5
 _NO_OPTIONS: Final = LogOptions()

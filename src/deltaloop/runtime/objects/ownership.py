@@ -6,7 +6,7 @@ Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from typing import Any, Final, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, cast, final
 
 import msgspec
 
@@ -14,15 +14,17 @@ from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import type_of
 from deltaloop.api.keys import join_key
-from deltaloop.api.object_meta import ObjectMeta
 from deltaloop.api.references import as_resource
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.runtime.errors import OwnerGoneError
 
+if TYPE_CHECKING:
+    from deltaloop.api.object_meta import ObjectMeta
+
 _FOREGROUND: Final = "foregroundDeletion"
 
-MutableObject: TypeAlias = MutableMapping[str, Any]
+MutableObject: TypeAlias = "MutableMapping[str, Any]"
 
 
 @final
@@ -91,7 +93,7 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, *,
     present: list[dict[str, Any]]
     typed: ObjectMeta | None = None
     fields: MutableMapping[str, Any]
-    if type_of(metadata) is dict or not isinstance(metadata, ObjectMeta):
+    if type_of(metadata) is dict or not _is_object_meta(metadata):
         fields = metadata
         namespace, present = fields.get("namespace") or "", fields.get("ownerReferences") or list[dict[str, Any]]()
     else:
@@ -152,7 +154,7 @@ def _is_same(known: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
 
 
 def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:
-    found: MutableMapping[str, Any] | ObjectMeta | None
+    found: object
     if type_of(obj) is dict or isinstance(obj, MutableMapping):
         fields = cast("MutableMapping[str, Any]", obj)
         found = fields.get("metadata")
@@ -161,10 +163,16 @@ def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:
             fields["metadata"] = found
     else:
         found = getattr(obj, "metadata", None)
-    if found is None or (type_of(found) is not dict and not isinstance(found, ObjectMeta | MutableMapping)):
+    if type_of(found) is not dict and not isinstance(found, MutableMapping) and not _is_object_meta(found):
         raise InvalidArgumentError(
             "must have writable metadata. Pass a dict, such as the result of Resource.edit(), or an object whose "
             "metadata is an ObjectMeta.",
             argument="object",
         )
-    return found
+    return cast("MutableMapping[str, Any] | ObjectMeta", found)
+
+
+def _is_object_meta(metadata: object) -> TypeGuard[ObjectMeta]:
+    from deltaloop.api.object_meta import ObjectMeta  # for typed objects
+
+    return isinstance(metadata, ObjectMeta)

@@ -44,7 +44,7 @@ _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 _encode: Final = msgspec.json.Encoder().encode
 
-Wait: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
+Wait: TypeAlias = "Callable[[Coroutine[Any, Any, Any]], Any]"
 
 
 @final

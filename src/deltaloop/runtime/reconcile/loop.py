@@ -25,9 +25,11 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
-from deltaloop.cache import Lister, Registration
-from deltaloop.client import AccessCheck, Client
+from deltaloop.cache.listener import Registration
+from deltaloop.cache.lister import Lister
+from deltaloop.client.client import Client
 from deltaloop.client.discovery import BoundKind
+from deltaloop.client.options import AccessCheck
 from deltaloop.client.verbs.server import Server
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
@@ -49,7 +51,6 @@ from deltaloop.runtime.core.outcomes import (
 )
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import Runs, StopReason
-from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
@@ -60,14 +61,15 @@ from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
 from deltaloop.runtime.reconcile.tracing import Tracing
-from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Again, Ending, Failed, Interrupted
 from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.errors import TerminalError, decided
+from deltaloop.workqueue.rate_limiting import RateLimitingQueue
 from deltaloop.workqueue.slots import Slots
 
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
+    from deltaloop.runtime.enqueue import AcceptsKeys
     from deltaloop.runtime.program.lifespans import Lifespan
     from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
     from deltaloop.sharding.share import Share

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.api.references import Trigger
-from deltaloop.client import Client
+from deltaloop.client.client import Client
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
