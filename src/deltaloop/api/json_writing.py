@@ -115,9 +115,10 @@ def plain_json(value: object, before: bytes = b"") -> bytes | None:
         if len(encoded) == len(before) and after == (same := _decode(before)) and _sorted(after) == _sorted(same):
             return before  # only the order differs
         # The encoder also represents times, enums, sets and NaN, which are different values after decoding.
-        return encoded if after == value else None
+        is_plain = after == value
     except _FAILURES:
         return None
+    return encoded if is_plain else None
 
 
 def _plain(value: Any, path: str) -> Any:
