@@ -327,8 +327,11 @@ class WorkQueue(Generic[K]):
         self._serve()
 
     def _take_claimed(self) -> Run[K] | None:
-        with self._lock:
+        self._lock.acquire()  # as in add
+        try:
             run = self._core.get(self._clock() + self._clock_ahead)
+        finally:
+            self._lock.release()
         if self._metrics is not None:
             self._tell_metrics()
             self._watch_runs()
@@ -336,11 +339,14 @@ class WorkQueue(Generic[K]):
 
     def _finish(self, run: Run[K], ending: Ending) -> Finished:
         try:
-            with self._lock:
+            self._lock.acquire()  # as in add
+            try:
                 core = self._core
                 now = self._clock() + self._clock_ahead if core.dated or ending is not SUCCEEDED else 0.0
                 finished = core.finish(run, now, ending)
                 ends_are_told = core.ends_are_told
+            finally:
+                self._lock.release()
         except BaseException:  # the limiter's refund raised, but the run has ended
             self._changed()
             raise

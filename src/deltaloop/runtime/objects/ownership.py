@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from deltaloop.api.object_meta import ObjectMeta
 
 _FOREGROUND: Final = "foregroundDeletion"
-_CONTROLLER: Final = {"controller": True, "blockOwnerDeletion": True}
 
 MutableObject: TypeAlias = "MutableMapping[str, Any]"
 
@@ -63,7 +62,7 @@ def set_controller_reference(
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """
-    _set(obj, owner, resource_type, _CONTROLLER)
+    _set(obj, owner, resource_type, controls=True)
 
 
 def set_owner_reference(
@@ -79,10 +78,10 @@ def set_owner_reference(
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """
-    _set(obj, owner, resource_type, {})
+    _set(obj, owner, resource_type, controls=False)
 
 
-def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, more: dict[str, Any]) -> None:
+def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, *, controls: bool) -> None:
     owning = owner if type(owner) is Resource else as_resource(owner, "the owner")
     if type(resource_type) is ResourceType:
         api_version, kind = resource_type.api_version, resource_type.kind
@@ -113,7 +112,9 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
         raise InvalidArgumentError(
             f"must have a uid, got none in {owning.key}. Use an object that was read from the server.", argument="owner"
         )
-    reference = {"apiVersion": api_version, "kind": kind, "name": owning.name, "uid": owning.uid, **more}
+    reference: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "name": owning.name, "uid": owning.uid}
+    if controls:
+        reference["controller"] = reference["blockOwnerDeletion"] = True
     if present == [reference]:
         return
     present = [*present]
@@ -121,7 +122,7 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
     for index, known in enumerate(present):
         if known == reference or _is_same(known, reference):
             place = index if place is None else place
-        elif more and known.get("controller"):
+        elif controls and known.get("controller"):
             name = fields.get("name") or "" if typed is None else typed.name
             raise AlreadyOwnedError(join_key(namespace, name), msgspec.convert(known, OwnerReference))
     if place is None:

@@ -324,7 +324,7 @@ class ReconcileLoop:
     async def _work(self) -> None:  # noqa: C901 - one function, so that a reconcile costs few calls
         """Reconcile keys in this task, which isolates changes to the task from other reconciles."""
         slots, share, hot, name = self._slots, self.share, self._observer.hot, self.controller.name
-        task, keys, began_at, goes_on, has_waited = asyncio.current_task(), 0, 0.0, False, False
+        task, keys, began_at, now, goes_on, has_waited = asyncio.current_task(), 0, 0.0, 0.0, False, False
         assert slots is not None
         assert task is not None
         try:
@@ -357,14 +357,15 @@ class ReconcileLoop:
                         self._free(run, error)
                         raise
                     has_waited = bool(run.context.client._cached.noted)  # noqa: SLF001 - same; other tasks ran meanwhile
-                    ending = self._finish(run, ended)
+                    now = self._clock()
+                    ending = self._finish(run, ended, now)
                 except Exception as error:  # noqa: BLE001 - the queue logs it and tries the key again
                     ending = Failed(error)
                 finally:
                     goes_on = slots.end(taken, ending)  # whether another key has this slot
                 if not goes_on:
                     return
-                keys, now = keys + 1, self._clock()
+                keys += 1
                 began_at = now if has_waited else began_at or now
                 if (
                     ending is not SUCCEEDED
@@ -460,7 +461,7 @@ class ReconcileLoop:
             self._look()
         return run
 
-    def _finish(self, run: Execution, ended: Ended | None) -> Ending:
+    def _finish(self, run: Execution, ended: Ended | None, now: float) -> Ending:
         """Record the end of a reconcile (None for the usual one), and return what becomes of its key."""
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
@@ -478,9 +479,9 @@ class ReconcileLoop:
 
             note_missing_right(decision.error, self.controller.name)
         news = self._news(run) if self._failing else None
-        self._observer.ended(run, decision, now=self._clock(), news=news)
+        self._observer.ended(run, decision, now=now, news=news)
         if self.share is not None and [each.source for each in run.context.triggers] != ["shard"]:
-            self.share.time.add(self.share.number_of(run.key), self._clock() - run.started_at)
+            self.share.time.add(self.share.number_of(run.key), now - run.started_at)
         if self.shared.tracker is not None:
             exists = self.cached(run.key) is not None
             self.shared.tracker.ended(run.key, succeeded=decision.row.action in SUCCESSES, exists=exists)
