@@ -27,7 +27,7 @@ _NAME: Final = b'"managedFields"'
 _VALUE: Final = b":["
 # Prefixes of escaped ASCII letters. Servers write other escapes, for <, > and & (\u003c, \u003e, \u0026).
 _ESCAPED_LETTERS: Final = (b"\\u004", b"\\u006", b"\\u007")
-_COMMA, _OPEN, _CLOSE = b",{}"
+_COMMA, _OPEN, _CLOSE, _BACKSLASH, _F = b",{}\\F"  # `in` finds a number ten times as fast as bytes of length one
 _MARK: Final = b'"taken off: d1a0c3f7"'
 _Mark = Literal["taken off: d1a0c3f7"]
 
@@ -56,8 +56,8 @@ def strip_managed_fields(obj: Resource) -> Resource:
     Source: controller-runtime pkg/cache, ``TransformStripManagedFields``; client-go, KEP-5958.
     """
     raw = obj.stored if type(obj.stored) is bytes else obj.raw
-    if (b"F" not in raw or _NAME not in raw) and (
-        b"\\" not in raw or not any(letter in raw for letter in _ESCAPED_LETTERS)
+    if (_F not in raw or _NAME not in raw) and (
+        _BACKSLASH not in raw or not any(letter in raw for letter in _ESCAPED_LETTERS)
     ):
         return obj
     stripped = decode_stripped(raw, 0, len(raw), obj.resource_type)
@@ -77,7 +77,7 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
     """Decode the object in ``raw[start:end]`` without managed fields, or return None for an unusual layout."""
     try:
         kept = raw[start:end]
-        if b"F" not in kept or (member := raw.find(_NAME, start, end)) < 0:  # a search for one byte is faster
+        if _F not in kept or (member := raw.find(_NAME, start, end)) < 0:
             metadata = _decode_marked(kept).metadata
             if metadata.managed_fields is not msgspec.UNSET:
                 return None
