@@ -57,7 +57,7 @@ _MANY: Final = 20
 """Number of uncertain objects from which one list is cheaper than single reads."""
 _MOST_NOTED: Final = 100
 _NO_HOME: Final = "the reconciled object has none"
-_UNKNOWN: Final = {"create": WriteKind.CREATE, "update": WriteKind.UPDATE, "delete": WriteKind.DELETE}
+_UNKNOWN: Final[dict[str, WriteKind]] = {"create": "create", "update": "update", "delete": "delete"}
 _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 """Subresources whose writes change the object but return a different object."""
 
@@ -229,17 +229,17 @@ class CachedWay(msgspec.Struct, eq=False):
 
     def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
         """Mark the objects of a write with an unknown outcome, so that they are read from the server."""
-        kind = _UNKNOWN.get(request.verb, WriteKind.PATCH)
-        if (request.subresource and kind is WriteKind.CREATE) or (kind is WriteKind.UPDATE and not request.version):
-            kind = WriteKind.PATCH
+        kind = _UNKNOWN.get(request.verb, "patch")
+        if (request.subresource and kind == "create") or (kind == "update" and not request.version):
+            kind = "patch"
         for view in self._written(request, request.name):
             if request.verb == "delete_collection":
                 for obj in view.list(request.namespace, None):
-                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
+                    view.lost_sight(obj.key, "delete", uid=obj.uid, version=obj.resource_version)
             elif request.generate_name:
                 view.lost_sight_of_generated(join_key(request.namespace, request.generate_name))
             elif request.name:
-                version = {WriteKind.UPDATE: request.version, WriteKind.CREATE: ""}.get(kind, seen)
+                version = {"update": request.version, "create": ""}.get(kind, seen)
                 view.lost_sight(key, kind, uid=uid, version=version)
 
     def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
@@ -249,7 +249,7 @@ class CachedWay(msgspec.Struct, eq=False):
                 self._note(OwnWrite(verb="delete", kind=known.text, key=obj.key, uid=obj.uid))
                 self._deleted(obj.uid)
                 for view in self._written(request, obj.name):
-                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
+                    view.lost_sight(obj.key, "delete", uid=obj.uid, version=obj.resource_version)
             return
         if verb == "delete" and (answer is None or not _still_there(answer)):
             self._gone(request, key, before, answer)
@@ -284,7 +284,7 @@ class CachedWay(msgspec.Struct, eq=False):
         if version:
             base = request.version or before.resource_version
             self._attribution.wrote(before.uid, version, *self.by, base)
-        kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
+        kind: WriteKind = "delete" if request.subresource == "eviction" else "update"
         for view in self._written(request, request.name):
             view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
 
@@ -294,7 +294,7 @@ class CachedWay(msgspec.Struct, eq=False):
         self._note(OwnWrite(verb="delete", kind=request.kind.text, key=key, uid="" if before is None else before.uid))
         if gone is None or uid not in ("", gone.uid):
             for view in self._written(request, request.name):
-                view.lost_sight(key, WriteKind.DELETE, uid="", version="")
+                view.lost_sight(key, "delete", uid="", version="")
             return
         self._deleted(gone.uid)
         for view in self._written(request, request.name):
