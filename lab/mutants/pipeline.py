@@ -28,7 +28,7 @@ from deltaloop.cache.queue import QueueKind
 from lab.mutants.edited import edited
 from lab.mutants.seeded_bug import bugs_of
 
-Told: TypeAlias = Notification[Resource]
+Told: TypeAlias = "Notification[Resource]"
 
 PART = "pipeline"
 

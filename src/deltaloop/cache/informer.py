@@ -40,7 +40,6 @@ from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
 from deltaloop.cache.shared_processor import SharedProcessor, count_initial
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
-from deltaloop.cache.turns import in_turns
 
 if TYPE_CHECKING:
     from deltaloop.api.shard_selector import ShardSelector
@@ -479,6 +478,8 @@ class Informer(Generic[T_co]):
 
     async def _process_list(self, deltas: WholeList[Resource], is_in_initial_list: bool) -> None:
         listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+        from deltaloop.cache.turns import in_turns  # for long lists
+
         await in_turns(listed.fill())
         listed.commit()
         await self._processor.distribute_in_turns(filter(_is_news, listed.tell()))

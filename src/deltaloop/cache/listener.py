@@ -9,22 +9,19 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, final
 
 from deltaloop._internal.loop_clock import loop_clock
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, as_it_came
-from deltaloop.cache.core.notification_buffer import (
-    BufferPolicy,
-    NotificationBuffer,
-    SingleFileTracker,
-    key_of,
-    make_buffer,
-)
+from deltaloop.cache.core.notification_buffer import BufferPolicy, SingleFileTracker, key_of, make_buffer
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
 from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler, takes_resources
 from deltaloop.cache.metrics import GuardedCacheMetrics
+
+if TYPE_CHECKING:
+    from deltaloop.cache.core.notification_buffer import NotificationBuffer
 
 T = TypeVar("T")
 

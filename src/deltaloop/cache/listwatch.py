@@ -88,18 +88,20 @@ class ByteStream(Protocol):
         ...
 
 
-class BatchStream(Protocol):
-    """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
+if TYPE_CHECKING:
 
-    consume: Callable[[], bool] | None
+    class BatchStream(Protocol):
+        """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
 
-    async def batch(self) -> Sequence[WatchEvent]:
-        """Wait for the next event, and return it with the events that arrived after it, or nothing at the end."""
-        ...
+        consume: Callable[[], bool] | None
 
-    def received(self) -> Sequence[WatchEvent]:
-        """Return received events without waiting."""
-        ...
+        async def batch(self) -> Sequence[WatchEvent]:
+            """Wait for the next event, and return it with the events that arrived after it, or nothing at the end."""
+            ...
+
+        def received(self) -> Sequence[WatchEvent]:
+            """Return received events without waiting."""
+            ...
 
 
 def drops_managed_fields(source: object) -> bool:

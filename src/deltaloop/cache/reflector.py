@@ -29,12 +29,13 @@ from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.errors import WatchListStalledError, describe_error
-from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher, ListWatch, shard_selector_of
+from deltaloop.cache.listwatch import ByteStream, ListerWatcher, ListWatch, shard_selector_of
 from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
 
 if TYPE_CHECKING:
     from deltaloop.api.shard_selector import ShardFollower, ShardSelector
+    from deltaloop.cache.listwatch import BatchStream
     from deltaloop.client.verbs.resource_list import ResourceList
 
 _logger: Final = logging.getLogger("deltaloop.cache")
@@ -49,7 +50,7 @@ _DELTA_TYPES: Final = {
     EventType.MODIFIED: DeltaType.UPDATED,
     EventType.DELETED: DeltaType.DELETED,
 }
-Batches: TypeAlias = Callable[[], Awaitable[Sequence[WatchEvent]]]
+Batches: TypeAlias = "Callable[[], Awaitable[Sequence[WatchEvent]]]"
 _BEFORE_THE_LIST: Final = (ReflectorPhase.LISTING, ReflectorPhase.RECEIVING)
 
 
@@ -88,13 +89,15 @@ class ResourceVersionUpdater(Protocol):
         ...
 
 
-@runtime_checkable
-class TurnTaker(Protocol):
-    """Store that accepts a long list without blocking other tasks. Both queues do so."""
+if TYPE_CHECKING:
 
-    async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Replace all objects, but keep known states of ``unread`` objects."""
-        ...
+    @runtime_checkable
+    class TurnTaker(Protocol):
+        """Store that accepts a long list without blocking other tasks."""
+
+        async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
+            """Replace all objects, but keep known states of ``unread`` objects."""
+            ...
 
 
 @final

@@ -9,11 +9,11 @@ from deltaloop.workqueue.core.limiters import WithJitterRateLimiter as WithJitte
 from deltaloop.workqueue.core.limiters import WithMaxWaitRateLimiter as WithMaxWaitRateLimiter
 from deltaloop.workqueue.core.limiters import default_controller_rate_limiter as default_controller_rate_limiter
 from deltaloop.workqueue.core.orders import FairOrder as FairOrder
-from deltaloop.workqueue.core.orders import FirstInFirstOut as FirstInFirstOut
 from deltaloop.workqueue.core.orders import PriorityOrder as PriorityOrder
-from deltaloop.workqueue.core.orders import QueueOrder as QueueOrder
 from deltaloop.workqueue.core.orders import by_namespace as by_namespace
 from deltaloop.workqueue.core.queue import QueueStatistics as QueueStatistics
+from deltaloop.workqueue.core.queue_order import FirstInFirstOut as FirstInFirstOut
+from deltaloop.workqueue.core.queue_order import QueueOrder as QueueOrder
 from deltaloop.workqueue.delaying import DelayedItem as DelayedItem
 from deltaloop.workqueue.delaying import DelayingQueue as DelayingQueue
 from deltaloop.workqueue.metrics import QueueMetrics as QueueMetrics

@@ -31,11 +31,12 @@ from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, AddOutcome, Endi
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
-from deltaloop.workqueue.waiting_line import WaitingLine, WaitingTasks
-from deltaloop.workqueue.work import Work
+from deltaloop.workqueue.waiting_line import WaitingLine
 
 if TYPE_CHECKING:
     from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
+    from deltaloop.workqueue.waiting_line import WaitingTasks
+    from deltaloop.workqueue.work import Work
 
 K = TypeVar("K", bound=Hashable)
 
@@ -262,6 +263,8 @@ class WorkQueue(Generic[K]):
         run = self._take_at_once()
         if run is None:
             run = await self._take(timeout)
+        from deltaloop.workqueue.work import Work  # for direct users of the queue
+
         log = run.triggers
         return Work(run.item, log.kept, log.dropped, run.failures + 1, run, self._finish, self._core.can_delay)
 
@@ -348,8 +351,11 @@ class WorkQueue(Generic[K]):
         self._serve()
 
     def _take_claimed(self) -> Run[K] | None:
-        with self._lock:
+        self._lock.acquire()  # as in add
+        try:
             run = self._core.get(self._clock() + self._clock_ahead)
+        finally:
+            self._lock.release()
         if self._metrics is not None:
             self._tell_metrics()
             self._watch_runs()
@@ -357,11 +363,14 @@ class WorkQueue(Generic[K]):
 
     def _finish(self, run: Run[K], ending: Ending) -> Finished:
         try:
-            with self._lock:
+            self._lock.acquire()  # as in add
+            try:
                 core = self._core
                 now = self._clock() + self._clock_ahead if core.dated or ending is not SUCCEEDED else 0.0
                 finished = core.finish(run, now, ending)
                 ends_are_told = core.ends_are_told
+            finally:
+                self._lock.release()
         except BaseException:  # the limiter's refund raised, but the run has ended
             self._changed()
             raise

@@ -52,7 +52,7 @@ EVERYTHING: Final = ListOptions()
 APPLY: Final = "application/apply-patch+yaml"
 SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales")
 
-WriteVerb: TypeAlias = Literal["create", "update", "patch", "apply", "delete", "delete_collection"]
+WriteVerb: TypeAlias = "Literal['create', 'update', 'patch', 'apply', 'delete', 'delete_collection']"
 
 _HEADERS: Final = {
     each: MappingProxyType({"Accept": JSON} | ({"Content-Type": each} if each else {}))
@@ -87,16 +87,18 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     obj: object = None  # which the body encodes
 
 
-class WriteGuard(Protocol):
-    """Observer of all writes of a client, which can reject them."""
+if TYPE_CHECKING:
 
-    def began(self, action: str) -> None:
-        """Process a write before it is sent, or reject it by raising an exception."""
-        ...
+    class WriteGuard(Protocol):
+        """Observer that can reject the writes of a client."""
 
-    def ended(self, *, unknown: bool) -> None:
-        """Process the end of a write that ``began`` permitted. ``unknown`` means that it can still be carried out."""
-        ...
+        def began(self, action: str) -> None:
+            """Process a write before it is sent, or reject it by an exception."""
+            ...
+
+        def ended(self, *, unknown: bool) -> None:
+            """Process the end of a write that ``began`` permitted. ``unknown``: it can still be carried out."""
+            ...
 
 
 class Unsure(Enum):

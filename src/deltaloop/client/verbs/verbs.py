@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpac
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
-from deltaloop.api.json_writing import json_for_yaml, plain_fields, plain_json, sorted_json, write_json
+from deltaloop.api.json_writing import encode_json, json_for_yaml, plain_fields, plain_json, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import DEFAULT_PAGE_SIZE, ListOptions
 from deltaloop.api.resource import Resource, typed
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 W = TypeVar("W")
 
-Change: TypeAlias = Callable[[dict[str, Any]], object]
-Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-_StoreVerb: TypeAlias = Literal["create", "update", "apply"]
+Change: TypeAlias = "Callable[[dict[str, Any]], object]"
+Patch: TypeAlias = "Mapping[str, Any] | Sequence[Mapping[str, Any]]"
+_StoreVerb: TypeAlias = "Literal['create', 'update', 'apply']"
 
 _CONFLICT_TRIES: Final = 5
 _NO_OPTIONS: Final = LogOptions()
@@ -601,18 +601,18 @@ class Verbs:
             before = b""
         else:
             fields, name, place = present.to_dict(), present.name, present.namespace
-            before = sorted_json(fields)
+            before = encode_json(fields)
         change(fields)
-        body = plain_json(fields, sorted_json, before)
-        if present is not None and body == before:
+        body = plain_json(fields, before)
+        if present is not None and body is before:
             return _UNCHANGED, present if known.decode is None else known.decode(present)
-        outgoing = encode_object(known.type, fields, sorted_json, body)
+        outgoing = encode_object(known.type, fields, body)
         if outgoing.name != name or outgoing.namespace != place:
             problem = f"must not change name or namespace of {known.text} {name!r}."
             raise InvalidArgumentError(problem, argument="change")
-        verb: _StoreVerb = "update" if before else "create"
+        verb: _StoreVerb = "create" if present is None else "update"
         made = await self._store(verb, known, fields, outgoing, namespace=namespace, options=options, timeout=timeout)
-        return _UPDATED if before else _CREATED, made
+        return _CREATED if present is None else _UPDATED, made
 
     async def edit(
         self,

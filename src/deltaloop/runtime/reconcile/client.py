@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Coroutine, Mapping
-from typing import Any, Final, Self, TypeVar, final, overload
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, final, overload
 
 import msgspec
 
@@ -24,15 +24,15 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions, parsed_selector
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import Kind, TypedKind
-from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
+from deltaloop.client.client import Client
 from deltaloop.client.discovery import BoundKind
+from deltaloop.client.options import DeleteOptions, WriteCheck
 from deltaloop.client.verbs.server import (
     EVERYTHING,
     UNSURE,
     Server,
     Unsure,
     Way,
-    WriteGuard,
     WriteRequest,
     both_checks,
     not_found,
@@ -45,6 +45,10 @@ from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
+
+if TYPE_CHECKING:
+    from deltaloop.client.verbs.resource_list import ResourceList
+    from deltaloop.client.verbs.server import WriteGuard
 
 T = TypeVar("T")
 
@@ -146,6 +150,8 @@ class CachedWay(msgspec.Struct, eq=False):
             return await self.server.list(
                 known, namespace=namespace, options=options, timeout=timeout, metadata_only=metadata_only
             )
+        from deltaloop.client.verbs.resource_list import ResourceList  # for lists
+
         found = view.list(namespace, parsed_selector(by_label) if by_label else None)
         version = view.informer.resource_version
         if metadata_only:
