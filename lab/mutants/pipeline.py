@@ -20,9 +20,10 @@ from deltaloop.cache.core.process_deltas import (
     UpdateNotification,
     process_deltas,
 )
-from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
-from deltaloop.cache.listener import Listener, Registration
+from deltaloop.cache.interfaces import Registration, ResourceEventHandler
+from deltaloop.cache.listener import Listener
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind
 from lab.mutants.edited import edited

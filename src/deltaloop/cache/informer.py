@@ -30,9 +30,8 @@ from deltaloop.cache.core.reflector.reactions import Reaction, Recovery, is_refu
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, SyncFailure
-from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer_options import InformerOptions
-from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
 from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields, shard_selector_of
 from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from deltaloop.cache.consistency import ConsistencyChecker
     from deltaloop.cache.core.consistency import ConsistencyReport
     from deltaloop.cache.core.freshness import Freshness
+    from deltaloop.cache.interfaces import ReceivedObjectHandler, Registration, ResourceEventHandler
 
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 

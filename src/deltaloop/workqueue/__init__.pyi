@@ -14,13 +14,13 @@ from deltaloop.workqueue.core.orders import by_namespace as by_namespace
 from deltaloop.workqueue.core.queue import QueueStatistics as QueueStatistics
 from deltaloop.workqueue.core.queue_order import FirstInFirstOut as FirstInFirstOut
 from deltaloop.workqueue.core.queue_order import QueueOrder as QueueOrder
-from deltaloop.workqueue.delaying import DelayedItem as DelayedItem
 from deltaloop.workqueue.delaying import DelayingQueue as DelayingQueue
 from deltaloop.workqueue.metrics import QueueMetrics as QueueMetrics
 from deltaloop.workqueue.options import QueueOptions as QueueOptions
 from deltaloop.workqueue.parallelize import parallelize_until as parallelize_until
-from deltaloop.workqueue.queue import RunningItem as RunningItem
 from deltaloop.workqueue.queue import WorkQueue as WorkQueue
-from deltaloop.workqueue.rate_limiting import DeadLetter as DeadLetter
 from deltaloop.workqueue.rate_limiting import RateLimitingQueue as RateLimitingQueue
+from deltaloop.workqueue.shown_items import DeadLetter as DeadLetter
+from deltaloop.workqueue.shown_items import DelayedItem as DelayedItem
+from deltaloop.workqueue.shown_items import RunningItem as RunningItem
 from deltaloop.workqueue.work import Work as Work

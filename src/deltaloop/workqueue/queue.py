@@ -22,8 +22,6 @@ from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
-import msgspec
-
 from deltaloop._internal.fork_safety import Torn, fork_safe
 from deltaloop._internal.loop_clock import clock_of
 from deltaloop._internal.tracebacks import ErrorSummaries
@@ -35,6 +33,7 @@ from deltaloop.workqueue.waiting_line import WaitingLine
 
 if TYPE_CHECKING:
     from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
+    from deltaloop.workqueue.shown_items import RunningItem
     from deltaloop.workqueue.waiting_line import WaitingTasks
     from deltaloop.workqueue.work import Work
 
@@ -45,23 +44,6 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 _QUEUED: Final = AddOutcome.QUEUED
 _GETS_WITHOUT_WAITING: Final = 32
 """Number of consecutive gets without waiting after which ``get`` lets other tasks run."""
-
-
-@final
-class RunningItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
-    """An item that a worker is processing.
-
-    Attributes:
-        item: Item, usually the key of an object.
-        seconds: Duration of the run in seconds.
-        attempts: Number of this attempt, beginning with 1.
-        triggers: Triggers of the run.
-    """
-
-    item: K
-    seconds: float
-    attempts: int
-    triggers: tuple[object, ...]
 
 
 class WorkQueue(Generic[K]):
@@ -212,17 +194,11 @@ class WorkQueue(Generic[K]):
 
         Thread-safe. An item that stays here permanently was taken by a worker that never ended its run.
         """
+        from deltaloop.workqueue.shown_items import show_run  # for snapshots
+
         with self._lock:
             now = self._now()
-            return tuple(
-                RunningItem(
-                    item=run.item,
-                    seconds=max(0.0, now - run.started_at),
-                    attempts=run.failures + 1,
-                    triggers=run.triggers.kept,
-                )
-                for run in self._core.runs()
-            )
+            return tuple(show_run(run, now) for run in self._core.runs())
 
     def statistics(self) -> QueueStatistics:
         """Return a consistent snapshot of the statistics.

@@ -16,7 +16,7 @@ from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.api.selectors import FieldRequirement
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.informer import Informer, InformerOptions
-from deltaloop.cache.listwatch import ListWatch, ListWatchClient
+from deltaloop.cache.listwatch import ListWatch
 from deltaloop.client import Client
 from deltaloop.runtime.core.changes import Change
 from deltaloop.runtime.core.predicates import When
@@ -26,6 +26,7 @@ from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 
 if TYPE_CHECKING:
+    from deltaloop.cache.interfaces import ListWatchClient
     from deltaloop.runtime.enqueue import AcceptsKeys
 
 _logger: Final = logging.getLogger("deltaloop.runtime")

@@ -25,7 +25,6 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
-from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
 from deltaloop.client.client import Client
 from deltaloop.client.discovery import BoundKind
@@ -68,6 +67,7 @@ from deltaloop.workqueue.rate_limiting import RateLimitingQueue
 from deltaloop.workqueue.slots import Slots
 
 if TYPE_CHECKING:
+    from deltaloop.cache.interfaces import Registration
     from deltaloop.events import ComponentRecorder
     from deltaloop.runtime.enqueue import AcceptsKeys
     from deltaloop.runtime.program.lifespans import Lifespan
