@@ -79,6 +79,24 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
     return (yield from _limited(item))
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Keep the failure like pytest keeps other failures, because the next test can request the fixture, too."""
+    try:
+        return (yield)
+    except TimeLimitReached as error:
+        failure = _failure(error, request.config)
+        fixturedef.cached_result = (None, fixturedef.cache_key(request), (failure, failure.__traceback__))  # type: ignore[arg-type]
+        raise failure from None
+
+
+def _failure(error: TimeLimitReached, config: pytest.Config) -> BaseException:
+    config.stash[_REACHED] = True
+    return pytest.fail.Exception(str(error)).with_traceback(_with_lines(error.__traceback__))
+
+
 def _limited(item: pytest.Item) -> Generator[None, object, object]:
     limit = item.stash.get(_LIMIT, None)
     if limit is None:
@@ -87,8 +105,7 @@ def _limited(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except TimeLimitReached as error:
-        item.config.stash[_REACHED] = True
-        raise pytest.fail.Exception(str(error)).with_traceback(_with_lines(error.__traceback__)) from None
+        raise _failure(error, item.config) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, *left)
 

@@ -19,7 +19,6 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
-from deltaloop.api.pydantic_models import model_of
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.resource_version import VERSION_LIMIT
 from deltaloop.api.views import READ_ONLY, ReadOnlyMap, freeze
@@ -336,6 +335,8 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         Raises:
             MalformedObjectError: If the object does not match the type. The message names the field.
         """
+        from deltaloop.api.pydantic_models import model_of
+
         try:
             return msgspec.json.decode(self.raw, type=model, dec_hook=model_of)
         except DECODE_ERRORS as error:

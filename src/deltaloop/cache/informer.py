@@ -30,9 +30,8 @@ from deltaloop.cache.core.reflector.reactions import Reaction, Recovery, is_refu
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, SyncFailure
-from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer_options import InformerOptions
-from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
 from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields, shard_selector_of
 from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
@@ -40,7 +39,6 @@ from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
 from deltaloop.cache.shared_processor import SharedProcessor, count_initial
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
-from deltaloop.cache.turns import in_turns
 
 if TYPE_CHECKING:
     from deltaloop.api.shard_selector import ShardSelector
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from deltaloop.cache.consistency import ConsistencyChecker
     from deltaloop.cache.core.consistency import ConsistencyReport
     from deltaloop.cache.core.freshness import Freshness
+    from deltaloop.cache.interfaces import ReceivedObjectHandler, Registration, ResourceEventHandler
 
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
@@ -478,6 +477,8 @@ class Informer(Generic[T_co]):
 
     async def _process_list(self, deltas: WholeList[Resource], is_in_initial_list: bool) -> None:
         listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+        from deltaloop.cache.turns import in_turns  # for long lists
+
         await in_turns(listed.fill())
         listed.commit()
         await self._processor.distribute_in_turns(_news_in(listed.tell()))

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 from msgspec.structs import replace
 
@@ -17,46 +17,20 @@ from deltaloop._internal.loop_clock import loop_clock
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, as_it_came
-from deltaloop.cache.core.notification_buffer import (
-    BufferPolicy,
-    NotificationBuffer,
-    SingleFileTracker,
-    key_of,
-    make_buffer,
-)
+from deltaloop.cache.core.notification_buffer import BufferPolicy, SingleFileTracker, key_of, make_buffer
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
-from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler, takes_resources
+from deltaloop.cache.handlers import HandlerOptions, takes_resources
 from deltaloop.cache.metrics import GuardedCacheMetrics
+
+if TYPE_CHECKING:
+    from deltaloop.cache.core.notification_buffer import NotificationBuffer
+    from deltaloop.cache.interfaces import ReceivedObjectHandler, ResourceEventHandler
 
 T = TypeVar("T")
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _ITEMS_PER_TURN: Final = 100
 _SLOW: Final = 0.1
-
-
-class Registration(Protocol):
-    """Registration of a handler at an informer."""
-
-    @property
-    def name(self) -> str:
-        """Name of the handler in the log."""
-        ...
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether all objects of the initial list were delivered to this handler, including failed deliveries."""
-        ...
-
-    @property
-    def pending(self) -> int:
-        """Number of pending notifications."""
-        ...
-
-    @property
-    def failures(self) -> int:
-        """Number of failed deliveries: the handler raised, or the object does not fit its class."""
-        ...
 
 
 @final

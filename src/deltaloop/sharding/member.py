@@ -31,7 +31,7 @@ from deltaloop.leaderelection import LeaderElectionMetrics, LeaderElector, Lease
 from deltaloop.leaderelection.clock import boot_time
 from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey
 from deltaloop.sharding.core.member import Member
-from deltaloop.sharding.core.membership import MemberLease, Membership
+from deltaloop.sharding.core.membership import MemberLease, Membership, OtherKeys
 from deltaloop.sharding.core.ownership import NOISE_AFTER, Ownership, RangeState, ShardState
 from deltaloop.sharding.core.planning import Report, combined_load, plan
 from deltaloop.sharding.core.shard_map import InvalidShardMapError, ShardMap, ShardRange
@@ -251,8 +251,7 @@ class ShardMember:
             self._stopping_since.clear()
 
     async def _require_same_key(self) -> None:
-        # Otherwise two members could own one key. A crashed member does not renew its Lease.
-        key, others, first = key_text(self.options), Membership(self.options.election.lease_duration), dict[str, str]()
+        own, others = key_text(self.options), OtherKeys(self.options.election.lease_duration)
         selection = ListOptions(label_selector=f"{SHARDS_LABEL}={self.options.name}")
         while True:
             try:
@@ -262,20 +261,19 @@ class ShardMember:
             except (DeltaloopError, OSError) as error:
                 self._failed("cannot read the members of a shard program, retrying", error)
             else:
-                different: list[MemberLease] = []
-                for stored in found:
-                    lease, holder = member_lease(stored)
-                    other = stored.labels.get(KEY_LABEL, key)
-                    if not holder or other == key:
-                        continue
-                    if first.setdefault(lease.uid, lease.version) != lease.version:
-                        problem = f"must be {other!r} as in member {holder!r} of {self.options.name}, got {key!r}. "
-                        remedy = "Stop all members before you change it."
-                        raise InvalidArgumentError(problem + remedy, argument="ShardOptions.key")
-                    different.append(lease)
+                different = {
+                    lease: (holder, key)
+                    for lease, holder, key in (member_lease(stored) for stored in found)
+                    if holder and key not in ("", own)
+                }
                 now = self._clock()
-                others.saw(different, (), now)
-                if len(others.to_evict(now)) == len(different):
+                alive = others.saw(different, now)
+                if alive is not None:
+                    holder, key = different[alive]
+                    problem = f"must be {key!r} as in member {holder!r} of {self.options.name}, got {own!r}. "
+                    remedy = "Stop all members before you change it."
+                    raise InvalidArgumentError(problem + remedy, argument="ShardOptions.key")
+                if others.have_expired(now):
                     return
             await asyncio.sleep(_RETRY / 4)
 
@@ -396,9 +394,9 @@ class ShardMember:
             self._yield_until = now + _SWITCH
         leases = [member_lease(lease) for lease in self._leases.indexer.list()]
         owners = [each.owner for each in self._member.map.ranges]
-        self._membership.saw([lease for lease, _ in leases], owners, now)
+        self._membership.saw([lease for lease, *_ in leases], owners, now)
         late = {lease.uid: lease.duration for lease in self._membership.to_evict(now)}
-        self._holders = {lease.uid: holder for lease, holder in leases if holder}
+        self._holders = {lease.uid: holder for lease, holder, _ in leases if holder}
         alive = {uid: holder for uid, holder in self._holders.items() if uid not in late}
         self._ownership.saw(self._member.map, alive, late, now)
         unowned = () if self._ownership.due_at() is None else self.state.unowned

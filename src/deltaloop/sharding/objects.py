@@ -72,11 +72,13 @@ def key_text(options: ShardOptions) -> str:
     return f"label.{options.label.replace('/', '_')}"[:63].rstrip("-._") if options.label else options.key
 
 
-def member_lease(lease: Resource) -> tuple[MemberLease, str]:
+def member_lease(lease: Resource) -> tuple[MemberLease, str, str]:
+    """Return a Lease, its holder and key."""
     record, _ = record_from_lease(lease.view())
     leaving = not record.holder_identity or lease.labels.get(LEAVING_LABEL) == "true"
     duration = float(max(record.lease_duration_seconds, 1))
-    return MemberLease(lease.name, lease.uid, lease.resource_version, duration, leaving), record.holder_identity
+    found = MemberLease(lease.name, lease.uid, lease.resource_version, duration, leaving)
+    return found, record.holder_identity, lease.labels.get(KEY_LABEL, "")
 
 
 def map_text(config_map: Resource) -> str:

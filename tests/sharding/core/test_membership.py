@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from deltaloop.sharding.core.membership import MemberLease, Membership
+from deltaloop.sharding.core.membership import MemberLease, Membership, OtherKeys
 
 A, B = MemberLease("a", "ua", "1", 15.0), MemberLease("b", "ub", "1", 20.0)
 
@@ -68,3 +68,17 @@ def test_new_members_wait_for_each_other_for_a_limited_time() -> None:
     membership.saw([B], [], 104.0)
     membership.saw([A, B], [], 104.5)
     assert membership.first_plan_at(100.0) == 105.0
+
+
+def test_members_with_another_key_must_have_expired_and_a_renewal_shows_that_one_is_alive() -> None:
+    others = OtherKeys(15.0)
+    assert others.saw([], 100.0) is None
+    assert others.have_expired(100.0)
+    assert others.saw([A, B], 100.0) is None
+    assert others.saw([A, B], 116.0) is None
+    assert not others.have_expired(116.0)  # B lasts for 20 s
+    assert others.have_expired(120.0)
+    renewed = MemberLease("b", "ub", "2", 20.0)
+    assert others.saw([A, renewed], 119.0) == renewed
+    assert others.saw([A], 119.0) is None
+    assert others.have_expired(119.0)

@@ -18,8 +18,9 @@ from deltaloop.workqueue.core.facts import (
     Started,
     Succeeded,
 )
-from deltaloop.workqueue.core.orders import FirstInFirstOut, PriorityOrder, QueueOrder
+from deltaloop.workqueue.core.orders import PriorityOrder
 from deltaloop.workqueue.core.queue import QueueCore, Run
+from deltaloop.workqueue.core.queue_order import FirstInFirstOut, QueueOrder
 from tests.having import having
 
 

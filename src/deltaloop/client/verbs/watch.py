@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop._internal.loop_clock import loop_clock
 from deltaloop.api.managed_fields import decode_stripped, strip_managed_fields
@@ -23,8 +23,10 @@ from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongE
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import ResponseTooLargeError, StreamEndedError
 from deltaloop.client.options import WarningHandler
-from deltaloop.client.transport.protocol import ArrivingChunks
 from deltaloop.client.transport.sender import RequestSender
+
+if TYPE_CHECKING:
+    from deltaloop.client.transport.protocol import ArrivingChunks
 
 _LIMITS: Final = WatchLimitOptions()
 _LARGEST_BATCH: Final = 100

@@ -50,7 +50,7 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
     reached_then: int
 
 
-Entry: TypeAlias = StoredWrite | Gone
+Entry: TypeAlias = "StoredWrite | Gone"
 
 
 class WriteKind(Enum):

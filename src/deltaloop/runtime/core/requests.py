@@ -18,7 +18,7 @@ from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespac
 from deltaloop.api.references import ObjectReference, Trigger, reference_to
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind, resource_type_of
-from deltaloop.runtime.core.predicates import Change
+from deltaloop.runtime.core.changes import Change
 from deltaloop.workqueue.errors import TerminalError
 
 _UNMAPPED: Final = 8

@@ -76,7 +76,7 @@ class End(msgspec.Struct, frozen=True):
     """End the program, because all reconciles have ended or were abandoned."""
 
 
-Effect: TypeAlias = Continue | Drain | Cancel | Abandon | Linger | End
+Effect: TypeAlias = "Continue | Drain | Cancel | Abandon | Linger | End"
 
 
 class Heard(Enum):

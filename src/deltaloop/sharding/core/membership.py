@@ -16,8 +16,7 @@ class MemberLease(msgspec.Struct, frozen=True):
     """Lease of a member.
 
     Attributes:
-        name: Name of the Lease.
-        uid: Uid of the Lease, which names the member in the map.
+        uid: Uid of the Lease, which the map contains.
         version: Resource version. Each new version is a renewal.
         duration: Lease duration in seconds.
         leaving: True if the member wants to give away its ranges.
@@ -35,7 +34,6 @@ class Membership:
     """Members in the view of one observer. ``now`` is in seconds on its monotonic clock."""
 
     def __init__(self, lease_duration: float) -> None:
-        """Create an observer with the lease duration of this program."""
         self._seen: dict[str, tuple[MemberLease, float]] = {}
         self._missing: dict[str, float] = {}  # uid -> time at which it counts as dead
         self._evicted: set[str] = set()
@@ -60,7 +58,7 @@ class Membership:
         self._missing = {uid: self._missing.get(uid, now + self._longest) for uid in missing}
 
     def evicted(self, lease: MemberLease) -> None:
-        """Process a successful deletion by this observer."""
+        """Process a deletion by this observer."""
         self._seen.pop(lease.uid, None)
         self._evicted.add(lease.uid)
         self._missing[lease.uid] = -math.inf
@@ -73,17 +71,37 @@ class Membership:
         return tuple(lease for lease, _ in self._seen.values())
 
     def dead(self, now: float) -> frozenset[str]:
-        """Return the uids of former owners. Members may reassign their ranges."""
+        """Return the uids of former owners."""
         return frozenset(uid for uid, at in self._missing.items() if now >= at)
 
     def first_plan_at(self, began_at: float) -> float:
-        """Return the time at which new members share all objects, so that the first of them does not cache all.
+        """Return the time at which new members share all objects. Otherwise, the first one caches all.
 
-        It is 1 s after the last member joined, but at most 5 s after ``began_at``.
+        It is 1 s after the last one joined, at most 5 s after ``began_at``.
         """
         return min(self._joined_at + _TOGETHER, began_at + _LONGEST_TOGETHER)
 
     def next_at(self, now: float) -> float:
-        """Return the next time at which a Lease is due for deletion or a missing member is dead, or infinity."""
+        """Return the next time at which a Lease or a missing member expires, or infinity."""
         times = [since + lease.duration for lease, since in self._seen.values()]
         return min((at for at in (*times, *self._missing.values()) if at > now), default=math.inf)
+
+
+@final
+class OtherKeys:
+    """Leases of members with another key. With two keys, an object could have two owners."""
+
+    def __init__(self, lease_duration: float) -> None:
+        self._members = Membership(lease_duration)
+        self._versions: dict[str, str] = {}
+
+    def saw(self, leases: Iterable[MemberLease], now: float) -> MemberLease | None:
+        """Return a Lease that was renewed. A crashed member renews none."""
+        present = tuple(leases)
+        self._members.saw(present, (), now)
+        return next(
+            (each for each in present if self._versions.setdefault(each.uid, each.version) != each.version), None
+        )
+
+    def have_expired(self, now: float) -> bool:
+        return len(self._members.to_evict(now)) == len(self._members.alive())

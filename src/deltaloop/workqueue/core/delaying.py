@@ -17,8 +17,8 @@ import msgspec
 from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop.workqueue.core.delay_heap import DelayHeap, WaitingItem
 from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Finished, Interrupted, Retried, RunOutcome
-from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
+from deltaloop.workqueue.core.queue_order import QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
 
 K = TypeVar("K", bound=Hashable)

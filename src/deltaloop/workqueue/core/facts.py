@@ -46,7 +46,7 @@ class Retried(msgspec.Struct, frozen=True):
     """A delayed add was requested. client-go counts it as a retry."""
 
 
-Fact: TypeAlias = Added | Started | Done | Retried
+Fact: TypeAlias = "Added | Started | Done | Retried"
 
 
 @final

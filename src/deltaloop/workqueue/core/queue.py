@@ -39,7 +39,7 @@ from deltaloop.workqueue.core.facts import (
     RunOutcome,
     Started,
 )
-from deltaloop.workqueue.core.orders import FirstInFirstOut, QueueOrder
+from deltaloop.workqueue.core.queue_order import FirstInFirstOut, QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
 
 K = TypeVar("K", bound=Hashable)

@@ -28,8 +28,8 @@ from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS, Dead
 from deltaloop.workqueue.core.delaying import DelayingCore, check_delay
 from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Finished, Retried, RunOutcome
 from deltaloop.workqueue.core.limiters import RateLimiter, taker_back
-from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueStatistics, Run
+from deltaloop.workqueue.core.queue_order import QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, IsEcho, MergeTriggers, TriggerLog
 from deltaloop.workqueue.errors import is_terminal
 

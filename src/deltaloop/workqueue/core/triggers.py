@@ -9,7 +9,7 @@ import msgspec
 
 DEFAULT_MAX_TRIGGERS: Final = 16
 
-IsEcho: TypeAlias = Callable[[Any, object], bool]
+IsEcho: TypeAlias = "Callable[[Any, object], bool]"
 """Function that returns whether a failed run of an item caused a trigger. It must not raise."""
 
 MergeTriggers: TypeAlias = Callable[[tuple[object, ...], object], Sequence[object]]

@@ -84,7 +84,7 @@ class Probe(msgspec.Struct, frozen=True):
     options: ListOptions
 
 
-Effect: TypeAlias = ListPage | OpenWatchList | OpenWatch | Probe | Wait
+Effect: TypeAlias = "ListPage | OpenWatchList | OpenWatch | Probe | Wait"
 
 
 class CompleteList(msgspec.Struct, frozen=True):
