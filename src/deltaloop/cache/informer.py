@@ -467,7 +467,7 @@ class Informer(Generic[T_co]):
             if is_keyed(deltas):  # both use the default key function
                 news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
             else:
-                # also what came before a delta that raises
+                # keeps the notifications of deltas before an error
                 news.extend(_news_in(process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list)))
         finally:  # notify even if a later delta has no key
             initial = count_initial(news) if is_in_initial_list else 0

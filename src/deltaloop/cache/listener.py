@@ -187,7 +187,6 @@ class Listener(Generic[T]):
         self._metrics.handled(handler=self._name, seconds=seconds, waiting=len(self._buffer), failed=failed)
 
     def _decoded(self, notification: Notification[Resource]) -> Notification[Any]:
-        """Return a notification with decoded objects."""
         decode: Any = self._decode
         if type(notification) is UpdateNotification:
             # Typed handlers also receive the same object twice for a resync.

@@ -112,7 +112,7 @@ class SharedProcessor(Generic[T]):
             while True:
                 together: list[Notification[Resource]] = []
                 try:
-                    together.extend(islice(to_come, TURN))  # also what came before an error
+                    together.extend(islice(to_come, TURN))  # keeps the notifications before an error
                 finally:
                     initial = count_initial(together)
                     for listener in listeners:

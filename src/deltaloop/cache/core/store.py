@@ -194,7 +194,6 @@ class StoreIndex(Generic[V]):
             return ()
 
     def _shared(self, found: Any) -> tuple[str, ...]:
-        """Return the values that an index function returned, as one tuple for all keys with only this value."""
         if type_of(found) is list and len(found) == 1 and type_of(value := found[0]) is str:  # usual
             return self._singles[value] if value in self._singles else self._singles.setdefault(value, (value,))
         values = _strings_of(found)
