@@ -119,7 +119,7 @@ for _frozen in (OwnerReference, ReceivedMetadata):
     _frozen.__setattr__ = _frozen.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
 
 # Rejects null fields in the metadata, which servers do not write. Resource.from_json supports them.
-decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
+_decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
 _BEFORE_METADATA: Final = rb'\s*\{\s*(?:"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*'
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -186,7 +186,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         if not (kept.isascii() or is_text(kept)):
             raise _malformed(_NOT_TEXT, kept, resource_type)
         try:
-            metadata = decode_envelope(kept).metadata
+            metadata = _decode_envelope(kept).metadata
         except DECODE_ERRORS as error:
             metadata = _without_nulls(error, kept, resource_type, ReceivedMetadata)
         return make_resource(kept, metadata, resource_type)
@@ -444,6 +444,15 @@ def make_resource(
         metadata.deletion_timestamp,
         resource_type,
     )
+
+
+def decode_plain(raw: bytes, resource_type: ResourceType[Any] | None) -> Resource | None:
+    """Decode an object, or return None for an unusual or invalid object."""
+    try:
+        metadata = _decode_envelope(raw).metadata
+    except DECODE_ERRORS:
+        return None
+    return make_resource(raw, metadata, resource_type) if raw.isascii() or is_text(raw) else None
 
 
 def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None, model: type[T]) -> T:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
@@ -467,9 +467,8 @@ class Informer(Generic[T_co]):
             if is_keyed(deltas):  # both use the default key function
                 news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
             else:
-                for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
-                    if _is_news(notification):
-                        news.append(notification)  # kept if a later delta raises
+                # keeps the notifications of deltas before an error
+                news.extend(_news_in(process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list)))
         finally:  # notify even if a later delta has no key
             initial = count_initial(news) if is_in_initial_list else 0
             for listener in self._processor.listeners:
@@ -482,7 +481,7 @@ class Informer(Generic[T_co]):
 
         await in_turns(listed.fill())
         listed.commit()
-        await self._processor.distribute_in_turns(filter(_is_news, listed.tell()))
+        await self._processor.distribute_in_turns(_news_in(listed.tell()))
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "running" if self._started else "not started"
@@ -490,8 +489,8 @@ class Informer(Generic[T_co]):
         return f"<Informer {self.name}: {len(self.indexer)} objects, {state}, {synced}>"
 
 
-def _is_news(notification: Notification[Resource]) -> bool:
-    return type(notification) is not UpdateNotification or not notification.is_unchanged
+def _news_in(notifications: Iterable[Notification[Resource]]) -> Iterator[Notification[Resource]]:
+    return (told for told in notifications if type(told) is not UpdateNotification or not told.is_unchanged)
 
 
 def new_indexer_informer(

@@ -43,7 +43,6 @@ _EVENTS_PER_TURN: Final = 100
 _OBJECTS_PER_TURN: Final = 250
 _KEYS_TOLD: Final = 10
 _LIMIT_PRECISION: Final = 0.05
-_APPLY, _HOLD = Verdict.APPLY, Verdict.HOLD
 _BOOKMARK: Final = EventType.BOOKMARK
 _DELTA_TYPES: Final = {
     EventType.ADDED: DeltaType.ADDED,
@@ -431,11 +430,11 @@ class Reflector:
                     if is_object and receive is not None:
                         event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - releases the received object
                     outcome = core.initial_event(event, now)
-                if outcome is _HOLD:
+                if outcome == "hold":
                     continue
                 if isinstance(outcome, CompleteList):
                     return outcome, batch[place:]
-                if outcome is Verdict.SKIP:
+                if outcome == "skip":
                     self._warn_of_nameless(event)
             if core.give_up_at > until + _LIMIT_PRECISION:  # a timer for each event would be expensive
                 until = core.give_up_at
@@ -512,17 +511,17 @@ class Reflector:
     def _handle(self, events: Sequence[WatchEvent], now: float) -> int:
         """Pass the first events to the store, and return their number, or raise _StoreRefusedError."""
         taken = self._core.watch_events(events, now)
-        verdict = _APPLY if taken else self._core.watch_event(events[0], now)
+        verdict = "apply" if taken else self._core.watch_event(events[0], now)
         handled = taken or 1
         changed = events[:handled] if handled < len(events) else events
         self._events += handled
         if self._metrics.counts:
             for event in changed:
                 self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
-        if verdict is Verdict.SKIP:
+        if verdict == "skip":
             self._warn_of_nameless(changed[0])
             return 1
-        if verdict is _APPLY:
+        if verdict == "apply":
             receive, selects, is_old = self._receive_object, self._selects, self._is_old
             if selects is not None and self._follower is not None:
                 changed, selects = self._followed(changed, self._follower, selects), None

@@ -112,8 +112,7 @@ class SharedProcessor(Generic[T]):
             while True:
                 together: list[Notification[Resource]] = []
                 try:
-                    for notification in islice(to_come, TURN):
-                        together.append(notification)  # noqa: PERF402 - keep what came before an error
+                    together.extend(islice(to_come, TURN))  # keeps the notifications before an error
                 finally:
                     initial = count_initial(together)
                     for listener in listeners:

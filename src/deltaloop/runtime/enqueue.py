@@ -93,9 +93,8 @@ class Enqueue:
 
     def on_add(self, obj: object, *, is_in_initial_list: bool) -> None:
         """Queue the keys of a new object, or of an object in the initial list."""
-        self._changed(
-            "initial" if is_in_initial_list else "add", None, obj if type(obj) is Resource else as_resource(obj)
-        )
+        new = obj if type(obj) is Resource else as_resource(obj)
+        self._changed("initial" if is_in_initial_list else "add", None, new)
 
     def on_update(self, old: object, new: object) -> None:
         """Queue the keys of both states of a changed object."""

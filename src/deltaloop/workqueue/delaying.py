@@ -81,7 +81,7 @@ class DelayingQueue(WorkQueue[K]):
             self._metrics is None
             and due_at is not None
             and due_at >= self._timer_at
-            and (outcome is AddOutcome.DELAYED or outcome is AddOutcome.MERGED)
+            and outcome in {"delayed", "merged"}
         )
 
     def delayed(self) -> tuple[DelayedItem[K], ...]:

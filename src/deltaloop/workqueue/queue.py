@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 from deltaloop._internal.fork_safety import Torn, fork_safe
 from deltaloop._internal.loop_clock import clock_of
 from deltaloop._internal.tracebacks import ErrorSummaries
-from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, AddOutcome, Ending, Finished, RunOutcome
+from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, Ending, Finished
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
@@ -41,7 +41,6 @@ K = TypeVar("K", bound=Hashable)
 
 logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
-_QUEUED: Final = AddOutcome.QUEUED
 _GETS_WITHOUT_WAITING: Final = 32
 """Number of consecutive gets without waiting after which ``get`` lets other tasks run."""
 
@@ -139,7 +138,7 @@ class WorkQueue(Generic[K]):
             self._lock.release()
         if self._metrics is not None:
             self._changed()
-        elif outcome is _QUEUED and self._line.asleep:
+        elif outcome == "queued" and self._line.asleep:
             self._grew()
 
     def done(self, item: K) -> None:
@@ -367,15 +366,15 @@ class WorkQueue(Generic[K]):
             "triggers_dropped": run.triggers.dropped,
             "delay": round(finished.delay, 6),  # remove rounding errors
         }
-        if finished.fate is RunOutcome.RETRIED:
+        if finished.fate == "retried":
             self._log(logging.WARNING, "work failed and will be tried again", extra, finished.error)
-        elif finished.fate is RunOutcome.PARKED:
+        elif finished.fate == "parked":
             self._log(logging.ERROR, "work failed for good and is parked", extra, finished.error)
-        elif finished.fate is RunOutcome.GIVEN_UP:
+        elif finished.fate == "given up":
             level = logging.INFO if finished.error is None else logging.WARNING
             self._log(level, "work given up: the queue is shut down", extra, finished.error)
         else:
-            logger.debug("work ended", extra={**extra, "fate": finished.fate.value})
+            logger.debug("work ended", extra={**extra, "fate": finished.fate})
         if finished.limiter_error is not None:
             self._log(logging.ERROR, "a rate limiter failed", extra, finished.limiter_error)
 

@@ -7,7 +7,6 @@ import random
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
-from deltaloop.workqueue.core.facts import AddOutcome
 from deltaloop.workqueue.core.limiters import RateLimiter, WithJitterRateLimiter, default_controller_rate_limiter
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
@@ -120,7 +119,7 @@ class RateLimitingQueue(DelayingQueue[K]):
         finally:
             if not covered:
                 self._changed()
-        if outcome is AddOutcome.PARKED:
+        if outcome == "parked":
             self._log(logging.ERROR, "work failed for good and is parked", {"key": item, "queue": self._name}, error)
 
     def forget(self, item: K) -> None:

@@ -8,13 +8,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop._internal.loop_clock import loop_clock
+from deltaloop.api.managed_fields import decode_stripped, strip_managed_fields
+from deltaloop.api.resource import decode_plain
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import (
+    BEGINNINGS,
     EventType,
     MalformedEventError,
     WatchEvent,
     decode_watch_event,
-    decode_watch_event_in,
 )
 from deltaloop.client.core.accept import watch_accept
 from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongError
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 _LIMITS: Final = WatchLimitOptions()
 _LARGEST_BATCH: Final = 100
 _BOOKMARK: Final = EventType.BOOKMARK
-_OPEN: Final = b"{"[0]
+_CLOSE: Final = b"}"[0]
 _TIMER_EARLY: Final = 1e-6
 
 
@@ -212,13 +214,21 @@ class WatchStream:
     def received(self, limit: int = _LARGEST_BATCH) -> list[WatchEvent]:
         """Return received events without waiting. ``batch`` raises the error after the last one."""
         resource_type, drops, metadata_only = self._resource_type, self._drop_managed_fields, self._metadata_only
-        decode = decode_watch_event_in
+        decode = decode_stripped if drops else decode_plain
         events: list[WatchEvent] = []
         try:
             for data, start, end in self._framer.lines() if self._framer.unread else ():
-                if data[start] != _OPEN and (start == end or data[start:end].isspace()):
+                obj, last = None, end - 1
+                event_type, beginning, length = BEGINNINGS[data[start + 9 : start + 10]]
+                if data[start : start + length] == beginning and data[last] == _CLOSE:  # usual
+                    obj = decode(data[start + length : last], resource_type)
+                if obj is not None:
+                    event = WatchEvent(event_type, obj)
+                elif start == end or data[start:end].isspace():
                     continue
-                event = decode(data, start, end, resource_type, drops)
+                else:  # raises an error for invalid lines
+                    event = decode_watch_event(data[start:end], resource_type)
+                    event = WatchEvent(event.type, strip_managed_fields(event.object)) if drops else event
                 if metadata_only:
                     from deltaloop.client.core.metadata_only import metadata_of
 

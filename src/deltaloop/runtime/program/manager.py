@@ -67,10 +67,10 @@ _STANDBY_PERIOD: Final = 300.0
 """Seconds between two cleanups of a standby's queues."""
 
 _SIGNALLED: Final[Mapping[Heard, tuple[int, str]]] = {
-    Heard.BEGINS: (logging.INFO, "received signal, shutting down gracefully"),
-    Heard.REPEATED: (logging.DEBUG, "ignoring repeated signal"),
-    Heard.AT_ONCE: (logging.INFO, "received second signal, ending immediately"),
-    Heard.TOO_LATE: (logging.DEBUG, "ignoring signal during shutdown"),
+    "begins": (logging.INFO, "received signal, shutting down gracefully"),
+    "repeated": (logging.DEBUG, "ignoring repeated signal"),
+    "at once": (logging.INFO, "received second signal, ending immediately"),
+    "too late": (logging.DEBUG, "ignoring signal during shutdown"),
 }
 
 
@@ -720,7 +720,7 @@ class Manager:
 
     def __repr__(self) -> str:
         names = ", ".join(controller.name for controller in self.controllers)
-        return f"<Manager of {names or 'nothing'}, {self._shutdown.phase.value}, {self.leadership.value}>"
+        return f"<Manager of {names or 'nothing'}, {self._shutdown.phase}, {self.leadership.value}>"
 
 
 async def _run_source(source: Source, loop: ReconcileLoop, queue: AcceptsKeys) -> None:

@@ -46,7 +46,7 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
             return
         kept, bound = self.kept, self.bound
         if self.merge is None or not kept:
-            kept = (*kept, trigger)
+            kept += (trigger,)
         else:
             before = len(kept)
             kept = tuple(self.merge(kept, trigger))[: before + 1]
