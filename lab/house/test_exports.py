@@ -41,7 +41,7 @@ def test_exported_names_exist(package: str) -> None:
 
 def test_facade_size_is_bounded() -> None:
     assert len(homes("deltaloop")) <= MOST
-    assert vars(deltaloop)["__all__"] == list(homes("deltaloop"))
+    assert value("deltaloop", "__all__") == list(homes("deltaloop"))
 
 
 def test_facade_name_is_written_in_at_most_three_places() -> None:

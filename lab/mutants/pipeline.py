@@ -20,15 +20,16 @@ from deltaloop.cache.core.process_deltas import (
     UpdateNotification,
     process_deltas,
 )
-from deltaloop.cache.handlers import HandlerOptions, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
-from deltaloop.cache.listener import Listener, Registration
+from deltaloop.cache.interfaces import Registration, ResourceEventHandler
+from deltaloop.cache.listener import Listener
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind
 from lab.mutants.edited import edited
 from lab.mutants.seeded_bug import bugs_of
 
-Told: TypeAlias = Notification[Resource]
+Told: TypeAlias = "Notification[Resource]"
 
 PART = "pipeline"
 

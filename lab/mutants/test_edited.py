@@ -5,19 +5,18 @@ from __future__ import annotations
 import pytest
 from tests.workqueue.core.test_explorer import OneSecond
 
-from deltaloop.workqueue.core.facts import AddOutcome
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
 from lab.mutants.edited import edited
 
 
 def test_edit_of_base_class_is_inherited_without_changing_originals() -> None:
-    edit = ("item)\n        return _QUEUED", "item)\n        return AddOutcome.IGNORED")
+    edit = ('item)\n        return "queued"', 'item)\n        return "ignored"')
     mutant = edited("Forgetful", RateLimitingCore[str], edit, what="x")
     assert (mutant.__name__, mutant.__doc__) == ("Forgetful", "x")
-    assert mutant(limiter=OneSecond()).add("a", 0.0) is AddOutcome.IGNORED
-    assert RateLimitingCore[str](limiter=OneSecond()).add("a", 0.0) is AddOutcome.QUEUED
-    assert QueueCore[str]().add("a", 0.0) is AddOutcome.QUEUED
+    assert mutant(limiter=OneSecond()).add("a", 0.0) == "ignored"
+    assert RateLimitingCore[str](limiter=OneSecond()).add("a", 0.0) == "queued"
+    assert QueueCore[str]().add("a", 0.0) == "queued"
 
 
 @pytest.mark.parametrize(

@@ -5,4 +5,4 @@ Errors are imported on first use, with the package that raises them.
 
 from deltaloop._internal.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

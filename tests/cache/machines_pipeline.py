@@ -31,7 +31,7 @@ from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.informer_options import ZstdOptions
-from deltaloop.cache.listener import Registration
+from deltaloop.cache.interfaces import Registration
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions

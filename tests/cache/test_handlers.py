@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from deltaloop.cache.handlers import (
-    DetailedHandlerFuncs,
-    FilteringResourceEventHandler,
-    HandlerFuncs,
-    ResourceEventHandler,
-    handler_name,
-)
+from deltaloop.cache.handlers import DetailedHandlerFuncs, FilteringResourceEventHandler, HandlerFuncs, handler_name
+from deltaloop.cache.interfaces import ResourceEventHandler
 
 
 def added(obj: str) -> str:

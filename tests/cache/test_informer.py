@@ -17,8 +17,9 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.real_fifo import BATCH_SIZE
 from deltaloop.cache.errors import CacheSyncError, IndexerConflictError, InformerStoppedError
-from deltaloop.cache.handlers import HandlerFuncs, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerFuncs
 from deltaloop.cache.informer import Informer, InformerOptions, new_indexer_informer, new_informer
+from deltaloop.cache.interfaces import ResourceEventHandler
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import NAMESPACE_INDEX
 from tests.cache.fake_source import FakeSource, api_error, expired

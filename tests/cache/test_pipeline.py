@@ -18,7 +18,7 @@ from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.informer import Informer, InformerOptions
-from deltaloop.cache.listener import Registration
+from deltaloop.cache.interfaces import Registration
 from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.testing import run_virtual

@@ -16,8 +16,9 @@ from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Change, Unread
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
 from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
+from deltaloop.cache.interfaces import ReflectorStore
 from deltaloop.cache.listwatch import ListerWatcher
-from deltaloop.cache.reflector import Reflector, ReflectorStore
+from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from deltaloop.client.verbs.resource_list import ResourceList

@@ -71,6 +71,16 @@ async def test_changed_object_is_updated_at_version_that_was_read() -> None:
     assert len(transport.requests) == 3
 
 
+@pytest.mark.parametrize("rebuilt", [{"b": ("x",), "a": 1}, {"b": ["x"], "a": True}])
+async def test_object_rebuilt_in_another_order_is_unchanged_unless_a_value_has_another_type(rebuilt: Any) -> None:
+    there = json_answer({**stored(), "data": {"a": 1, "b": ["x"]}})
+    client, transport = without_caches(there, there)
+    what, _ = await client.create_or_update(CM, "a", lambda fields: fields.update(data=rebuilt), namespace="n")
+    changes = rebuilt["a"] is True
+    assert what is (OperationResult.UPDATED if changes else OperationResult.UNCHANGED)
+    assert len(transport.requests) == 1 + changes
+
+
 async def test_cluster_scoped_object_is_created_without_namespace() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "u"}}
     client, transport = without_caches(MISSING, json_answer(node))

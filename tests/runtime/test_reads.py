@@ -20,7 +20,6 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.client.options import ClientOptions
 from deltaloop.errors import UnknownIndexError
 from deltaloop.runtime import ReconcileClient
-from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.having import having
@@ -46,7 +45,7 @@ async def asking(**options: Any) -> AsyncGenerator[tuple[Held, list[str]]]:
 
 
 def lose_sight(view: CacheView, key: str) -> None:
-    view.lost_sight(key, WriteKind.CREATE, uid="", version="")
+    view.lost_sight(key, "create", uid="", version="")
 
 
 # -- what the server is asked
@@ -191,7 +190,7 @@ async def test_read_of_still_uncertain_object_is_visible() -> None:
     async with asking() as (h, asked):
         await h.freeze()
         await h.w.put("a")
-        h.view.lost_sight("default/a", WriteKind.PATCH, uid="", version="")
+        h.view.lost_sight("default/a", "patch", uid="", version="")
         for _ in range(2):
             assert [obj.name for obj in await h.client.list(CM)] == ["a"]
         assert asked == ["/namespaces/default/configmaps/a"] * 2

@@ -14,7 +14,7 @@ import sysconfig
 import tempfile
 import traceback
 from collections.abc import Callable
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ def the_package_is_the_installed_one() -> None:
     assert installed in home.parents, f"deltaloop comes from {home}"
     assert (CHECKOUT / "src") not in home.parents, "this is the checkout"
     assert (home / "py.typed").is_file(), "py.typed is not shipped, so users' type checkers see nothing"
-    missing = [name for name in vars(deltaloop)["__all__"] if not hasattr(deltaloop, name)]
+    missing = [name for name in import_module("deltaloop").__all__ if not hasattr(deltaloop, name)]
     assert not missing, f"exported, but not there: {missing}"
 
 

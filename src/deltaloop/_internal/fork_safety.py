@@ -12,7 +12,7 @@ import os
 import weakref
 from collections.abc import Callable
 from types import MethodType
-from typing import Final, NoReturn, Protocol, TypeVar, cast, final
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeVar, cast, final
 
 from deltaloop._internal.root_error import DeltaloopError
 
@@ -34,10 +34,12 @@ class ForkedError(DeltaloopError, RuntimeError):
         self.what = what
 
 
-class _Lock(Protocol):
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
-    def release(self) -> None: ...
-    def _at_fork_reinit(self) -> None: ...
+if TYPE_CHECKING:
+
+    class _Lock(Protocol):
+        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+        def release(self) -> None: ...
+        def _at_fork_reinit(self) -> None: ...
 
 
 L = TypeVar("L")

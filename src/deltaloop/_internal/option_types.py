@@ -63,7 +63,7 @@ class OptionTypeError(DeltaloopError, TypeError):
 
 
 _ANYTHING: Final = object()
-Fits: TypeAlias = Callable[[Any], bool]
+Fits: TypeAlias = "Callable[[Any], bool]"
 _WITH_ITEMS: Final = (tuple, list, AbstractSet)  # their items are checked too
 # By class and accepted types: the places of options with items, which need a check each time.
 _accepted: Final[dict[tuple[type, tuple[type, ...]], tuple[int, ...]]] = {}

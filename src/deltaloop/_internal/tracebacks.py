@@ -32,7 +32,7 @@ _RUNS_CALLBACKS: Final[CodeType] = asyncio.Handle._run.__code__  # noqa: SLF001 
 _RUNS_ONCE: Final[CodeType] = asyncio.BaseEventLoop._run_once.__code__  # type: ignore[attr-defined]  # noqa: SLF001 - same
 
 P = ParamSpec("P")
-_ErrorKind: TypeAlias = tuple[type[BaseException], CodeType | None, int]
+_ErrorKind: TypeAlias = "tuple[type[BaseException], CodeType | None, int]"
 
 
 @final

@@ -5,4 +5,4 @@ The package performs no I/O and reads no clock. The client and the embedded serv
 
 from deltaloop._internal.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

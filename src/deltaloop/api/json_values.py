@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -28,13 +28,15 @@ _VALUE_TYPES: Final[dict[type, str]] = {
 T = TypeVar("T")
 
 
-class _Copied(Protocol):
-    def __call__(self, value: T, /) -> T: ...
+if TYPE_CHECKING:
+
+    class _Copied(Protocol):
+        def __call__(self, value: T, /) -> T: ...
 
 
-_IsMapping: TypeAlias = Callable[[object], TypeGuard[dict[str, object]]]
-_IsList: TypeAlias = Callable[[object], TypeGuard[list[object]]]
-_TypeOf: TypeAlias = Callable[[object], type[object]]
+_IsMapping: TypeAlias = "Callable[[object], TypeGuard[dict[str, object]]]"
+_IsList: TypeAlias = "Callable[[object], TypeGuard[list[object]]]"
+_TypeOf: TypeAlias = "Callable[[object], type[object]]"
 
 # Like isinstance, but typed and without a Python frame.
 is_mapping: Final = cast("_IsMapping", dict.__instancecheck__)

@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
 _SIMPLE_KEY: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,99}"
@@ -53,6 +52,8 @@ def _known_view(value: object) -> object:
         return value.to_list()
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
+    from deltaloop.api.pydantic_models import fields_of_model, is_model_class
+
     if is_model_class(type(value)):
         return fields_of_model(value, with_defaults=True)
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
@@ -62,22 +63,21 @@ _decode: Final = msgspec.json.Decoder().decode
 encode_json: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
 """Encoder of decoded JSON."""
 
-sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="deterministic").encode
-"""Encoder of decoded JSON that produces equal bytes for equal objects."""
+_sorted: Final = msgspec.json.Encoder(order="sorted").encode
 
 
-def write_json(value: object, what: str, encode: Callable[[object], bytes] = encode_json) -> bytes:
+def write_json(value: object, what: str) -> bytes:
     """Encode mappings, lists and scalars, which can contain views, resources and typed objects."""
-    encoded = plain_json(value, encode)
+    encoded = plain_json(value)
     if encoded is not None:
         return encoded
     try:
         if isinstance(value, msgspec.Struct) and not _is_resource_class(type(value)):
             with suppress(*_FAILURES):  # _plain finds the fault and its location
-                encoded = plain_json(plain_fields(value), encode)
+                encoded = plain_json(plain_fields(value))
                 if encoded is not None:
                     return encoded
-        return encode(_plain(value, ""))
+        return encode_json(_plain(value, ""))
     except _UnsayableError as error:
         where = f" at {error.path}" if error.path else ""
         raise MalformedObjectError(
@@ -105,12 +105,17 @@ def plain_fields(value: object) -> Any:
     return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
 
 
-def plain_json(value: object, encode: Callable[[object], bytes] = encode_json, stored: bytes = b"") -> bytes | None:
-    """Return the JSON of a value, or None if it is not ``stored`` and the encoder cannot represent all values."""
+def plain_json(value: object, before: bytes = b"") -> bytes | None:
+    """Return the JSON of a value, ``before`` if its content is the same, or None for values that JSON lacks."""
     try:
-        encoded = encode(value)
+        encoded = encode_json(value)
+        if encoded == before:
+            return before
+        after = _decode(encoded)
+        if len(encoded) == len(before) and after == (same := _decode(before)) and _sorted(after) == _sorted(same):
+            return before  # only the order differs
         # The encoder also represents times, enums, sets and NaN, which are different values after decoding.
-        is_plain = encoded == stored or _decode(encoded) == value
+        is_plain = after == value
     except _FAILURES:
         return None
     return encoded if is_plain else None

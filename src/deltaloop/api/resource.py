@@ -19,7 +19,6 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
-from deltaloop.api.pydantic_models import model_of
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.resource_version import VERSION_LIMIT
 from deltaloop.api.views import READ_ONLY, ReadOnlyMap, freeze
@@ -120,7 +119,7 @@ for _frozen in (OwnerReference, ReceivedMetadata):
     _frozen.__setattr__ = _frozen.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
 
 # Rejects null fields in the metadata, which servers do not write. Resource.from_json supports them.
-decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
+_decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
 _BEFORE_METADATA: Final = rb'\s*\{\s*(?:"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*,\s*)*"metadata"\s*:\s*'
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -187,7 +186,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         if not (kept.isascii() or is_text(kept)):
             raise _malformed(_NOT_TEXT, kept, resource_type)
         try:
-            metadata = decode_envelope(kept).metadata
+            metadata = _decode_envelope(kept).metadata
         except DECODE_ERRORS as error:
             metadata = _without_nulls(error, kept, resource_type, ReceivedMetadata)
         return make_resource(kept, metadata, resource_type)
@@ -336,6 +335,8 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         Raises:
             MalformedObjectError: If the object does not match the type. The message names the field.
         """
+        from deltaloop.api.pydantic_models import model_of
+
         try:
             return msgspec.json.decode(self.raw, type=model, dec_hook=model_of)
         except DECODE_ERRORS as error:
@@ -443,6 +444,15 @@ def make_resource(
         metadata.deletion_timestamp,
         resource_type,
     )
+
+
+def decode_plain(raw: bytes, resource_type: ResourceType[Any] | None) -> Resource | None:
+    """Decode an object, or return None for an unusual or invalid object."""
+    try:
+        metadata = _decode_envelope(raw).metadata
+    except DECODE_ERRORS:
+        return None
+    return make_resource(raw, metadata, resource_type) if raw.isascii() or is_text(raw) else None
 
 
 def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None, model: type[T]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote
@@ -17,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 _ATTRIBUTE = "__resource_type__"
 _DEFINED: Final = "__custom_resource__"
-_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*/[A-Za-z0-9][A-Za-z0-9._~-]*")
+_PLAIN: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-"
 
 
 class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=True):
@@ -74,7 +73,8 @@ class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=Tr
         Raises:
             InvalidArgumentError: If the arguments are invalid or cannot be combined.
         """
-        if name and namespace and self.namespaced and _PLAIN_KEY.fullmatch(f"{namespace}/{name}"):  # fast path
+        is_plain = name and namespace and namespace[0] != "." != name[0] and not f"{namespace}{name}".strip(_PLAIN)
+        if is_plain and self.namespaced:  # fast path
             path = f"{self._root}/namespaces/{namespace}/{self.plural}/{name}"
             return f"{path}/{_segments(subresource)}" if subresource else path
         if namespace and not self.namespaced:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias, cast, final, overl
 
 import msgspec
 
-_Refusal: TypeAlias = Callable[..., NoReturn]
+_Refusal: TypeAlias = "Callable[..., NoReturn]"
 _NOTHING: Final = object()
 _SCALARS: Final = (str, int, bool, float, type(None))
 READ_ONLY: Final = "cached objects are read-only. Use obj.edit() to get a mutable copy."

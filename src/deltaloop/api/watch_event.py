@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from enum import StrEnum
 from typing import Any, Final
 
@@ -9,8 +10,7 @@ import msgspec
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import MalformedObjectError
-from deltaloop.api.managed_fields import decode_stripped, strip_managed_fields
-from deltaloop.api.resource import DECODE_ERRORS, Resource, decode_envelope, is_text, make_resource
+from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, decode_status, error_from_status
 
@@ -57,47 +57,19 @@ class _Line(msgspec.Struct, gc=False):
 
 
 _TYPES: Final = {event_type.value: event_type for event_type in EventType}
-_BEGINNINGS: Final = tuple(
-    (event_type, beginning, len(beginning))
-    for event_type in (EventType.MODIFIED, *EventType)  # the most frequent type first
-    for beginning in (b'{"type":"%b","object":' % event_type.value.encode(),)
+# Usual beginnings of lines, by the first letter of the type.
+BEGINNINGS: Final = defaultdict(
+    lambda: (EventType.ADDED, b"?", 0),  # equals no beginning of length 0
+    {
+        beginning[9:10]: (event_type, beginning, len(beginning))
+        for event_type in EventType
+        for beginning in (b'{"type":"%b","object":' % event_type.value.encode(),)
+    },
 )
-_CLOSE: Final = b"}"[0]
 
 
 def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = None) -> WatchEvent:
     """Decode a line of a watch stream, or raise ApiError for an ERROR event, or MalformedEventError."""
-    return decode_watch_event_in(line, 0, len(line), resource_type, False)
-
-
-def decode_watch_event_in(
-    data: bytes,
-    start: int,
-    end: int,
-    resource_type: ResourceType[Any] | None,
-    drop_managed_fields: bool,
-) -> WatchEvent:
-    """Decode the line ``data[start:end]`` like ``decode_watch_event``, with positional arguments for speed."""
-    for event_type, begin, length in _BEGINNINGS:
-        if data[start : start + length] == begin and data[end - 1] == _CLOSE:
-            if drop_managed_fields:
-                stripped = decode_stripped(data, start + length, end - 1, resource_type)
-                if stripped is not None:
-                    return WatchEvent(event_type, stripped)
-            else:
-                raw = data[start + length : end - 1]
-                try:
-                    metadata = decode_envelope(raw).metadata
-                    if raw.isascii() or is_text(raw):
-                        return WatchEvent(event_type, make_resource(raw, metadata, resource_type))
-                except DECODE_ERRORS:
-                    pass
-            break
-    event = _decode_slowly(data[start:end], resource_type)  # raises an error for invalid lines
-    return WatchEvent(event.type, strip_managed_fields(event.object)) if drop_managed_fields else event
-
-
-def _decode_slowly(line: bytes, resource_type: ResourceType[Any] | None) -> WatchEvent:
     try:
         decoded = msgspec.json.decode(line, type=_Line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -23,11 +23,12 @@ from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.informer_options import Compression
-from deltaloop.cache.listwatch import ListWatch, ListWatchClient
+from deltaloop.cache.listwatch import ListWatch
 
 if TYPE_CHECKING:
     from deltaloop.api.shard_selector import ShardSelector
     from deltaloop.cache.informer_keywords import InformerSelection, ObjectSelection
+    from deltaloop.cache.interfaces import ListWatchClient
     from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 
 T = TypeVar("T")

@@ -6,57 +6,17 @@ Source: client-go tools/cache/controller.go (``ResourceEventHandler``, ``Resourc
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
-from deltaloop.api.resource import Resource
 from deltaloop.cache.core.notification_buffer import BufferPolicy
+
+if TYPE_CHECKING:
+    from deltaloop.cache.interfaces import ResourceEventHandler
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
-
-
-class ResourceEventHandler(Protocol[T_contra]):
-    """Handler of the changes of one informer, called in order and one at a time.
-
-    The methods run on the event loop. Plain methods must return quickly. An async method delays only its own further
-    calls. Exceptions are logged with the handler's name, and the item counts as delivered.
-    """
-
-    def on_add(self, obj: T_contra, *, is_in_initial_list: bool) -> object:
-        """Handle an object that is new in the cache, although it may have existed for long.
-
-        Args:
-            obj: Object. Do not modify it.
-            is_in_initial_list: Whether the object existed when the informer or this handler started.
-        """
-        ...
-
-    def on_update(self, old: T_contra, new: T_contra) -> object:
-        """Handle a change.
-
-        For a resync, ``old is new``. Different uids mean that the object was deleted and recreated.
-        """
-        ...
-
-    def on_delete(self, obj: T_contra, *, final_state_known: bool) -> object:
-        """Handle a deletion.
-
-        Args:
-            obj: Last known state.
-            final_state_known: False if the informer missed the deletion, so that ``obj`` may be outdated.
-        """
-        ...
-
-
-class ReceivedObjectHandler(ResourceEventHandler[Resource], Protocol):
-    """Handler that always receives ``Resource`` instances, even if the kind has a class."""
-
-    @property
-    def takes_resources(self) -> bool:
-        """Always True, which identifies this type of handler."""
-        ...
 
 
 def takes_resources(handler: object) -> bool:

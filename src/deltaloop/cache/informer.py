@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
@@ -30,9 +30,8 @@ from deltaloop.cache.core.reflector.reactions import Reaction, Recovery, is_refu
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError, NotFreshError, SyncFailure
-from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer_options import InformerOptions
-from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
 from deltaloop.cache.listwatch import ListerWatcher, drops_managed_fields, shard_selector_of
 from deltaloop.cache.metrics import CacheLevels, GuardedCacheMetrics
@@ -40,7 +39,6 @@ from deltaloop.cache.queue import new_queue
 from deltaloop.cache.received_objects import ReceivedObjects
 from deltaloop.cache.shared_processor import SharedProcessor, count_initial
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
-from deltaloop.cache.turns import in_turns
 
 if TYPE_CHECKING:
     from deltaloop.api.shard_selector import ShardSelector
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from deltaloop.cache.consistency import ConsistencyChecker
     from deltaloop.cache.core.consistency import ConsistencyReport
     from deltaloop.cache.core.freshness import Freshness
+    from deltaloop.cache.interfaces import ReceivedObjectHandler, Registration, ResourceEventHandler
 
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
@@ -468,9 +467,8 @@ class Informer(Generic[T_co]):
             if is_keyed(deltas):  # both use the default key function
                 news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
             else:
-                for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
-                    if _is_news(notification):
-                        news.append(notification)  # kept if a later delta raises
+                # keeps the notifications of deltas before an error
+                news.extend(_news_in(process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list)))
         finally:  # notify even if a later delta has no key
             initial = count_initial(news) if is_in_initial_list else 0
             for listener in self._processor.listeners:
@@ -479,9 +477,11 @@ class Informer(Generic[T_co]):
 
     async def _process_list(self, deltas: WholeList[Resource], is_in_initial_list: bool) -> None:
         listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+        from deltaloop.cache.turns import in_turns  # for long lists
+
         await in_turns(listed.fill())
         listed.commit()
-        await self._processor.distribute_in_turns(filter(_is_news, listed.tell()))
+        await self._processor.distribute_in_turns(_news_in(listed.tell()))
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "running" if self._started else "not started"
@@ -489,8 +489,8 @@ class Informer(Generic[T_co]):
         return f"<Informer {self.name}: {len(self.indexer)} objects, {state}, {synced}>"
 
 
-def _is_news(notification: Notification[Resource]) -> bool:
-    return type(notification) is not UpdateNotification or not notification.is_unchanged
+def _news_in(notifications: Iterable[Notification[Resource]]) -> Iterator[Notification[Resource]]:
+    return (told for told in notifications if type(told) is not UpdateNotification or not told.is_unchanged)
 
 
 def new_indexer_informer(

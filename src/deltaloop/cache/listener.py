@@ -9,52 +9,28 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
+
+from msgspec.structs import replace
 
 from deltaloop._internal.loop_clock import loop_clock
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, as_it_came
-from deltaloop.cache.core.notification_buffer import (
-    BufferPolicy,
-    NotificationBuffer,
-    SingleFileTracker,
-    key_of,
-    make_buffer,
-)
+from deltaloop.cache.core.notification_buffer import BufferPolicy, SingleFileTracker, key_of, make_buffer
 from deltaloop.cache.core.process_deltas import AddNotification, Notification, UpdateNotification
-from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler, takes_resources
+from deltaloop.cache.handlers import HandlerOptions, takes_resources
 from deltaloop.cache.metrics import GuardedCacheMetrics
+
+if TYPE_CHECKING:
+    from deltaloop.cache.core.notification_buffer import NotificationBuffer
+    from deltaloop.cache.interfaces import ReceivedObjectHandler, ResourceEventHandler
 
 T = TypeVar("T")
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _ITEMS_PER_TURN: Final = 100
 _SLOW: Final = 0.1
-
-
-class Registration(Protocol):
-    """Registration of a handler at an informer."""
-
-    @property
-    def name(self) -> str:
-        """Name of the handler in the log."""
-        ...
-
-    @property
-    def has_synced(self) -> bool:
-        """Whether all objects of the initial list were delivered to this handler, including failed deliveries."""
-        ...
-
-    @property
-    def pending(self) -> int:
-        """Number of pending notifications."""
-        ...
-
-    @property
-    def failures(self) -> int:
-        """Number of failed deliveries: the handler raised, or the object does not fit its class."""
-        ...
 
 
 @final
@@ -164,13 +140,13 @@ class Listener(Generic[T]):
     def _deliver(self) -> Awaitable[None] | None:
         """Call the handler for the pending notifications, and return an awaitable if deliveries must pause."""
         buffer, clock, counts, is_bounded = self._buffer, self._clock, self._metrics.counts, self._is_bounded
-        on_update = self._handler.on_update if self._decode is None else None
-        handled = initial = failures = 0
+        handler, decoded = self._handler, None if self._decode is None else self._decoded
+        initial = failures = 0
         ended = clock()
         try:
-            while buffer:  # ``close`` clears it
-                if handled == _ITEMS_PER_TURN:
-                    return asyncio.sleep(0)  # a long buffer must not starve other tasks
+            for _ in range(_ITEMS_PER_TURN):
+                if not buffer:  # ``close`` clears it
+                    return None
                 was_full = is_bounded and buffer.is_full
                 notification = buffer.popleft()
                 if was_full:
@@ -179,10 +155,13 @@ class Listener(Generic[T]):
                 if counts:
                     failures, began = self._failures, clock()
                 try:
-                    if on_update is not None and type(notification) is UpdateNotification:
-                        result = on_update(notification.old, notification.new)
+                    told = notification if decoded is None else decoded(notification)
+                    if type(told) is UpdateNotification:
+                        result = handler.on_update(told.old, told.new)
+                    elif type(told) is AddNotification:
+                        result = handler.on_add(told.obj, is_in_initial_list=told.is_in_initial_list)
                     else:
-                        result = self._tell(notification)
+                        result = handler.on_delete(told.obj, final_state_known=told.final_state_known)
                 except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - handlers may raise anything
                     self._lost(notification, error)
                     result = None
@@ -194,11 +173,10 @@ class Listener(Generic[T]):
                 if counts:
                     self._handled(began, failed=self._failures > failures)
                 initial += notification.is_in_initial_list
-                handled += 1
         finally:
             if initial:
                 self._tracker.finished(initial)
-        return None
+        return asyncio.sleep(0) if buffer else None  # a long buffer must not starve other tasks
 
     def _first_time(self) -> float:
         self._clock = loop_clock()
@@ -208,21 +186,13 @@ class Listener(Generic[T]):
         seconds = self._clock() - began
         self._metrics.handled(handler=self._name, seconds=seconds, waiting=len(self._buffer), failed=failed)
 
-    def _tell(self, notification: Notification[Resource]) -> object:
-        """Call the handler, and return its result."""
-        handler, decode = self._handler, self._decode
+    def _decoded(self, notification: Notification[Resource]) -> Notification[Any]:
+        decode: Any = self._decode
         if type(notification) is UpdateNotification:
-            old: Any = notification.old
-            new: Any = notification.new
-            if decode is not None:
-                # Typed handlers also receive the same object twice for a resync.
-                is_resync, old = old is new, decode(old)
-                new = old if is_resync else decode(new)
-            return handler.on_update(old, new)
-        obj: Any = notification.obj if decode is None else decode(notification.obj)
-        if type(notification) is AddNotification:
-            return handler.on_add(obj, is_in_initial_list=notification.is_in_initial_list)
-        return handler.on_delete(obj, final_state_known=notification.final_state_known)
+            # Typed handlers also receive the same object twice for a resync.
+            old = decode(notification.old)
+            return UpdateNotification(old, old if notification.old is notification.new else decode(notification.new))
+        return replace(notification, obj=decode(notification.obj))
 
     def _warn_of_blocking(self, notification: Notification[Resource], seconds: float) -> None:
         _logger.warning(

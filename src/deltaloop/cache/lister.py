@@ -6,11 +6,11 @@ Source: client-go tools/cache/listers.go and the generated listers.
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import parsed_selector
-from deltaloop.api.resource import Resource, decoder
+from deltaloop.api.resource import decoder
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.cache.store import NAMESPACE_INDEX
@@ -18,31 +18,9 @@ from deltaloop.cache.store import NAMESPACE_INDEX
 if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
     from deltaloop.api.shard_selector import ShardSelector
+    from deltaloop.cache.interfaces import ReadableIndexer
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-class ReadableIndexer(Protocol):
-    """Read methods of an ``Indexer`` that listers need."""
-
-    @property
-    def shard(self) -> ShardSelector | None:
-        """Shard, or None."""
-        ...
-
-    def get_by_key(self, key: str) -> Resource | None:
-        """Return an object, or None."""
-        ...
-
-    def list(self) -> builtins.list[Resource]:
-        """Return all objects."""
-        ...
-
-    def by_index(self, name: str, value: str) -> builtins.list[Resource]:
-        """Return the objects with an index value."""
-        ...
-
-    def __len__(self) -> int: ...
 
 
 @final

@@ -5,9 +5,9 @@ Source: client-go tools/cache/listwatch.go.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol, cast, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from deltaloop.api.watch_event import WatchEvent
 
 if TYPE_CHECKING:
     from deltaloop.api.shard_selector import ShardSelector
+    from deltaloop.cache.interfaces import ListWatchClient
     from deltaloop.client.verbs.resource_list import ResourceList
 
 
@@ -33,72 +34,6 @@ class ListerWatcher(Protocol):
 
         The iteration ends when the server ends the stream.
         """
-        ...
-
-
-class ListWatchClient(Protocol):
-    """Methods of a ``Client`` that caches need."""
-
-    async def list(
-        self,
-        kind: ResourceType[Resource],
-        /,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        metadata_only: bool = ...,
-    ) -> ResourceList[Resource]:
-        """Return one page of a list, of all namespaces if ``namespace`` is None.
-
-        With ``metadata_only``, the items are ``PartialObjectMetadata``.
-        """
-        ...
-
-    def watch(
-        self,
-        kind: ResourceType[Resource],
-        /,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = ...,
-        metadata_only: bool = ...,
-    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Open a watch, of all namespaces if ``namespace`` is None.
-
-        With ``metadata_only``, the objects are ``PartialObjectMetadata``.
-        """
-        ...
-
-
-@runtime_checkable
-class ByteStream(Protocol):
-    """Watch stream that reports received bytes, such as the stream of ``Client.watch``.
-
-    It reveals streams that stall within an object.
-    """
-
-    @property
-    def last_byte_at(self) -> float:
-        """Time of the last byte on the event loop's clock."""
-        ...
-
-    @property
-    def pending_bytes(self) -> int:
-        """Received bytes of an incomplete event."""
-        ...
-
-
-class BatchStream(Protocol):
-    """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
-
-    consume: Callable[[], bool] | None
-
-    async def batch(self) -> Sequence[WatchEvent]:
-        """Wait for the next event, and return it with the events that arrived after it, or nothing at the end."""
-        ...
-
-    def received(self) -> Sequence[WatchEvent]:
-        """Return received events without waiting."""
         ...
 
 

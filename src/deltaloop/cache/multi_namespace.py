@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Mapping
-from typing import Generic, TypeVar, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import split_meta_namespace_key
@@ -18,11 +18,13 @@ from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.cache.core.freshness import Freshness
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, SyncFailure
-from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer import Informer
-from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
 from deltaloop.cache.store import Indexer
+
+if TYPE_CHECKING:
+    from deltaloop.cache.interfaces import ReceivedObjectHandler, Registration, ResourceEventHandler
 
 T_co = TypeVar("T_co", covariant=True)
 

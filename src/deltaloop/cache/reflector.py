@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.deltas import Change, DeltaType, Unread
+from deltaloop.cache.core.deltas import Change, DeltaType
 from deltaloop.cache.core.reflector import effects
 from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
@@ -29,12 +29,13 @@ from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.errors import WatchListStalledError, describe_error
-from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher, ListWatch, shard_selector_of
+from deltaloop.cache.listwatch import ListerWatcher, ListWatch, shard_selector_of
 from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
 
 if TYPE_CHECKING:
     from deltaloop.api.shard_selector import ShardFollower, ShardSelector
+    from deltaloop.cache.interfaces import BatchStream, ByteStream, ReflectorStore, ResourceVersionUpdater, TurnTaker
     from deltaloop.client.verbs.resource_list import ResourceList
 
 _logger: Final = logging.getLogger("deltaloop.cache")
@@ -42,59 +43,14 @@ _EVENTS_PER_TURN: Final = 100
 _OBJECTS_PER_TURN: Final = 250
 _KEYS_TOLD: Final = 10
 _LIMIT_PRECISION: Final = 0.05
-_APPLY, _HOLD = Verdict.APPLY, Verdict.HOLD
 _BOOKMARK: Final = EventType.BOOKMARK
 _DELTA_TYPES: Final = {
     EventType.ADDED: DeltaType.ADDED,
     EventType.MODIFIED: DeltaType.UPDATED,
     EventType.DELETED: DeltaType.DELETED,
 }
-Batches: TypeAlias = Callable[[], Awaitable[Sequence[WatchEvent]]]
+Batches: TypeAlias = "Callable[[], Awaitable[Sequence[WatchEvent]]]"
 _BEFORE_THE_LIST: Final = (ReflectorPhase.LISTING, ReflectorPhase.RECEIVING)
-
-
-class ReflectorStore(Protocol):
-    """Target of a reflector: a queue of deltas, or a ``Store`` for a plain mirror."""
-
-    def add(self, obj: Resource) -> None:
-        """Add an object."""
-        ...
-
-    def update(self, obj: Resource) -> None:
-        """Update an object."""
-        ...
-
-    def delete(self, obj: Resource) -> None:
-        """Delete an object."""
-        ...
-
-    def replace(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Replace all objects.
-
-        Known states of ``unread`` objects are kept.
-        """
-        ...
-
-
-@runtime_checkable
-class ResourceVersionUpdater(Protocol):
-    """Store that records its version.
-
-    Both queues and ``Store`` do so.
-    """
-
-    def update_resource_version(self, resource_version: str) -> None:
-        """Record that all changes up to this version were passed to the store."""
-        ...
-
-
-@runtime_checkable
-class TurnTaker(Protocol):
-    """Store that accepts a long list without blocking other tasks. Both queues do so."""
-
-    async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Replace all objects, but keep known states of ``unread`` objects."""
-        ...
 
 
 @final
@@ -474,11 +430,11 @@ class Reflector:
                     if is_object and receive is not None:
                         event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - releases the received object
                     outcome = core.initial_event(event, now)
-                if outcome is _HOLD:
+                if outcome == "hold":
                     continue
                 if isinstance(outcome, CompleteList):
                     return outcome, batch[place:]
-                if outcome is Verdict.SKIP:
+                if outcome == "skip":
                     self._warn_of_nameless(event)
             if core.give_up_at > until + _LIMIT_PRECISION:  # a timer for each event would be expensive
                 until = core.give_up_at
@@ -555,17 +511,17 @@ class Reflector:
     def _handle(self, events: Sequence[WatchEvent], now: float) -> int:
         """Pass the first events to the store, and return their number, or raise _StoreRefusedError."""
         taken = self._core.watch_events(events, now)
-        verdict = _APPLY if taken else self._core.watch_event(events[0], now)
+        verdict = "apply" if taken else self._core.watch_event(events[0], now)
         handled = taken or 1
         changed = events[:handled] if handled < len(events) else events
         self._events += handled
         if self._metrics.counts:
             for event in changed:
                 self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
-        if verdict is Verdict.SKIP:
+        if verdict == "skip":
             self._warn_of_nameless(changed[0])
             return 1
-        if verdict is _APPLY:
+        if verdict == "apply":
             receive, selects, is_old = self._receive_object, self._selects, self._is_old
             if selects is not None and self._follower is not None:
                 changed, selects = self._followed(changed, self._follower, selects), None

@@ -6,16 +6,18 @@ Source: client-go tools/cache/shared_informer.go (``SharedInformer``, ``SharedIn
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.core.store import IndexFunc
-from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler
+from deltaloop.cache.handlers import HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
-from deltaloop.cache.listener import Registration
 from deltaloop.cache.lister import Lister
 from deltaloop.cache.listwatch import ListerWatcher
+
+if TYPE_CHECKING:
+    from deltaloop.cache.interfaces import ReceivedObjectHandler, Registration, ResourceEventHandler
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

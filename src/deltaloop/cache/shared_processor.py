@@ -10,16 +10,19 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from itertools import islice
-from typing import Any, Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.controller import MINIMUM_RESYNC_PERIOD
 from deltaloop.cache.core.notification_buffer import BufferPolicy
 from deltaloop.cache.core.process_deltas import AddNotification, Notification
 from deltaloop.cache.core.real_fifo import TURN
-from deltaloop.cache.handlers import HandlerOptions, ReceivedObjectHandler, ResourceEventHandler, handler_name
-from deltaloop.cache.listener import Listener, Registration
+from deltaloop.cache.handlers import HandlerOptions, handler_name
+from deltaloop.cache.listener import Listener
 from deltaloop.cache.metrics import GuardedCacheMetrics
+
+if TYPE_CHECKING:
+    from deltaloop.cache.interfaces import ReceivedObjectHandler, Registration, ResourceEventHandler
 
 T = TypeVar("T")
 
@@ -109,8 +112,7 @@ class SharedProcessor(Generic[T]):
             while True:
                 together: list[Notification[Resource]] = []
                 try:
-                    for notification in islice(to_come, TURN):
-                        together.append(notification)  # noqa: PERF402 - keep what came before an error
+                    together.extend(islice(to_come, TURN))  # keeps the notifications before an error
                 finally:
                     initial = count_initial(together)
                     for listener in listeners:

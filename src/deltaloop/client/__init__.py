@@ -5,4 +5,4 @@ It stores no objects and resumes no watches, which is the task of the cache. Nam
 
 from deltaloop._internal.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -154,10 +154,9 @@ class Client(Verbs):
         return other._on_server(server)
 
     def _on_server(self, server: Server) -> Self:
-        from copy import copy
-
-        other = copy(self)
-        other._way = other._server = server  # noqa: SLF001 - same class
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))  # faster than importing copy
+        other._way = other._server = server
         return other
 
     async def __aenter__(self) -> Self:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import platform
-import re
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -21,7 +20,6 @@ from deltaloop.client.credentials.sources import Credentials
 from deltaloop.client.errors import ConfigError
 from deltaloop.version import VERSION
 
-_PLAIN_URL: Final = r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?/?"
 _SHOWN_SCHEMES: Final = frozenset({"http", "https", "ftp", "socks4", "socks4a", "socks5", "socks5h", "tcp", "unix"})
 """Schemes that error messages can contain. Other text before a colon may be part of a password."""
 _LONGEST_LABEL: Final = 63
@@ -171,14 +169,14 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
         is_shown = not may_have_user or parts.scheme in _SHOWN_SCHEMES
         shown = f"the scheme {parts.scheme!r}" if is_shown else "an unsupported scheme"
         raise ConfigError(f"{wanted}, got {shown}.", argument=what)
-    if not host or port == 0 or parts.query or parts.fragment or not _is_sendable(host, url):
+    if not host or port == 0 or parts.query or parts.fragment or not _is_sendable(host):
         raise ConfigError(f"{wanted}, got an invalid address.", argument=what)
 
 
-def _is_sendable(host: str, url: str) -> bool:
+def _is_sendable(host: str) -> bool:
     if not all(0 < len(label) <= _LONGEST_LABEL for label in host.removesuffix(".").split(".")):
         return False
-    if re.fullmatch(_PLAIN_URL, url):
+    if host.isascii() and host[0].isalnum() and host[-1].isalnum() and host.replace(".", "").replace("-", "").isalnum():
         return True
     name, is_scoped, zone = host.partition("%")
     from ipaddress import IPv6Address

@@ -6,4 +6,4 @@ compares two definitions. Annotations such as ``list_map_keys``, ``Quantity`` an
 
 from deltaloop._internal.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

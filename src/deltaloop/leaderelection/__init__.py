@@ -5,4 +5,4 @@ A leader that cannot renew its lease stops before another candidate can lead. Na
 
 from deltaloop._internal.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

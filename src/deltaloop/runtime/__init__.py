@@ -4,4 +4,4 @@ from deltaloop._internal.lazy_names import lazy_names
 from deltaloop.runtime.controller import controller as controller
 from deltaloop.runtime.enqueue import enqueue as enqueue
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

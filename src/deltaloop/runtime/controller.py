@@ -17,15 +17,16 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.runtime.core.access import Permission
+from deltaloop.runtime.core.changes import Predicate
 from deltaloop.runtime.core.hot_loop import HotLoopOptions
 from deltaloop.runtime.core.outcomes import Result
-from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.mapping import takes_caches
 from deltaloop.runtime.reconcile.context import Context
 from deltaloop.runtime.sources import Source, Watch
-from deltaloop.workqueue import QueueOptions, RateLimiter
+from deltaloop.workqueue.core.limiters import RateLimiter
+from deltaloop.workqueue.options import QueueOptions
 
 if TYPE_CHECKING:
     from deltaloop.runtime.program.lifespans import Lifespan

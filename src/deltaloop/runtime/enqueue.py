@@ -6,24 +6,26 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.references import as_resource
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import TypedKind
-from deltaloop.runtime.core.predicates import Change, Predicate
+from deltaloop.runtime.core.changes import Change, Predicate
 from deltaloop.runtime.core.requests import Mapper, Unmapped, own_key, owner_key, requests_for
-from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.errors import is_terminal
+from deltaloop.workqueue.rate_limiting import RateLimitingQueue
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 
-class AcceptsKeys(Protocol):
-    """Part of a work queue that a handler needs."""
+if TYPE_CHECKING:
 
-    def add(self, item: str, *, trigger: object | None = None) -> None: ...
+    class AcceptsKeys(Protocol):
+        """Part of a work queue that a handler needs."""
+
+        def add(self, item: str, *, trigger: object | None = None) -> None: ...
 
 
 def _loop_time() -> float:
@@ -91,9 +93,8 @@ class Enqueue:
 
     def on_add(self, obj: object, *, is_in_initial_list: bool) -> None:
         """Queue the keys of a new object, or of an object in the initial list."""
-        self._changed(
-            "initial" if is_in_initial_list else "add", None, obj if type(obj) is Resource else as_resource(obj)
-        )
+        new = obj if type(obj) is Resource else as_resource(obj)
+        self._changed("initial" if is_in_initial_list else "add", None, new)
 
     def on_update(self, old: object, new: object) -> None:
         """Queue the keys of both states of a changed object."""

@@ -10,7 +10,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast, final
 
 import msgspec
 
@@ -23,12 +23,14 @@ from deltaloop.api.path import Path
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import Kind, as_kind
-from deltaloop.runtime.core.predicates import Predicate
+from deltaloop.runtime.core.changes import Predicate
 from deltaloop.runtime.core.requests import Mapped, Mapper, Request, keys_of
-from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.mapping import CachedMapper
 
-OnTrigger: TypeAlias = Callable[[str, str], object]
+if TYPE_CHECKING:
+    from deltaloop.runtime.enqueue import AcceptsKeys
+
+OnTrigger: TypeAlias = "Callable[[str, str], object]"
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _PENDING_LIMIT: Final = 10_000

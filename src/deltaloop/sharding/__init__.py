@@ -7,4 +7,4 @@ Names are imported lazily.
 
 from deltaloop._internal.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

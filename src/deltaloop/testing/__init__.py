@@ -5,4 +5,4 @@ Names are imported on first use, because pytest loads the plugin in every projec
 
 from deltaloop._internal.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

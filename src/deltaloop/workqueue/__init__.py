@@ -8,4 +8,4 @@ The decisions are in ``core``, without clocks and event loops. The drivers add l
 
 from deltaloop._internal.lazy_names import lazy_names
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
-from deltaloop.workqueue.core.delay_heap import WaitingItem
 from deltaloop.workqueue.core.delaying import DelayingCore
 from deltaloop.workqueue.core.facts import AddOutcome
 from deltaloop.workqueue.core.queue import QueueCore
@@ -18,25 +15,9 @@ from deltaloop.workqueue.queue import WorkQueue
 
 if TYPE_CHECKING:
     from deltaloop.workqueue.metrics import QueueMetrics
+    from deltaloop.workqueue.shown_items import DelayedItem
 
 K = TypeVar("K", bound=Hashable)
-
-
-@final
-class DelayedItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
-    """A delayed item.
-
-    Attributes:
-        item: Item to add.
-        delay: Seconds until the item is added, or zero if it is due.
-        triggers: Triggers of the future run.
-        rate_limited: Whether the delay comes from a rate limiter, as for retries.
-    """
-
-    item: K
-    delay: float
-    triggers: tuple[object, ...]
-    rate_limited: bool = False
 
 
 class DelayingQueue(WorkQueue[K]):
@@ -100,7 +81,7 @@ class DelayingQueue(WorkQueue[K]):
             self._metrics is None
             and due_at is not None
             and due_at >= self._timer_at
-            and (outcome is AddOutcome.DELAYED or outcome is AddOutcome.MERGED)
+            and outcome in {"delayed", "merged"}
         )
 
     def delayed(self) -> tuple[DelayedItem[K], ...]:
@@ -108,9 +89,11 @@ class DelayingQueue(WorkQueue[K]):
 
         Thread-safe.
         """
+        from deltaloop.workqueue.shown_items import show_delay  # for snapshots
+
         with self._lock:
             now = self._now()
-            return tuple(_shown(delay, now) for delay in self._delaying.delayed())
+            return tuple(show_delay(delay, now) for delay in self._delaying.delayed())
 
     def cancel_delayed(self, item: K) -> DelayedItem[K] | None:
         """Cancel the delay of an item.
@@ -122,9 +105,11 @@ class DelayingQueue(WorkQueue[K]):
         Returns:
             Canceled delay, or None if the item was not delayed.
         """
+        from deltaloop.workqueue.shown_items import show_delay
+
         with self._lock:
             delay = self._delaying.cancel_delayed(item)
-            shown = None if delay is None else _shown(delay, self._now())
+            shown = None if delay is None else show_delay(delay, self._now())
         self._changed()
         return shown
 
@@ -161,8 +146,3 @@ class DelayingQueue(WorkQueue[K]):
                 self._delaying.promote(self._now())
         finally:  # also if a limiter's `refund` raises, because delayed items depend on this timer
             self._changed()
-
-
-def _shown(delay: WaitingItem[K], now: float) -> DelayedItem[K]:
-    left = max(0.0, delay.due_at - now)
-    return DelayedItem(item=delay.item, delay=left, triggers=delay.triggers.kept, rate_limited=delay.paid)

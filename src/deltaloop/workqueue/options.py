@@ -12,7 +12,7 @@ from deltaloop._internal.pacing.checks import require_not_negative, require_posi
 from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS
-from deltaloop.workqueue.core.orders import FairOrder, FirstInFirstOut, Patience, PriorityOrder, QueueOrder
+from deltaloop.workqueue.core.queue_order import FirstInFirstOut, QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers
 
 logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
@@ -63,6 +63,8 @@ class QueueOptions(Options, frozen=True, kw_only=True):
         )
         require_positive("QueueOptions", metrics_period=self.metrics_period)
         if self.priority_aging is not None:
+            from deltaloop.workqueue.core.orders import Patience  # for priorities
+
             Patience(self.priority_aging)
         if self.order is not None and (self.priority_aging is not None or self.fairness_key is not None):
             raise InvalidArgumentError(
@@ -76,11 +78,15 @@ def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any] | None:
         return options.order()
     patience, flow = options.priority_aging, options.fairness_key
 
+    if patience is None and flow is None:
+        return None
+    from deltaloop.workqueue.core.orders import FairOrder, PriorityOrder
+
     def one_line() -> QueueOrder[Any]:
         return FirstInFirstOut() if patience is None else PriorityOrder(patience)
 
     if flow is None:
-        return None if patience is None else one_line()
+        return one_line()
     return FairOrder(_guarded_flow(flow, queue), make_order=one_line)
 
 

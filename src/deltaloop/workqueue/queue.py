@@ -22,45 +22,27 @@ from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
-import msgspec
-
 from deltaloop._internal.fork_safety import Torn, fork_safe
 from deltaloop._internal.loop_clock import clock_of
 from deltaloop._internal.tracebacks import ErrorSummaries
-from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, AddOutcome, Ending, Finished, RunOutcome
+from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, Ending, Finished
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
-from deltaloop.workqueue.waiting_line import WaitingLine, WaitingTasks
-from deltaloop.workqueue.work import Work
+from deltaloop.workqueue.waiting_line import WaitingLine
 
 if TYPE_CHECKING:
     from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
+    from deltaloop.workqueue.shown_items import RunningItem
+    from deltaloop.workqueue.waiting_line import WaitingTasks
+    from deltaloop.workqueue.work import Work
 
 K = TypeVar("K", bound=Hashable)
 
 logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
-_QUEUED: Final = AddOutcome.QUEUED
 _GETS_WITHOUT_WAITING: Final = 32
 """Number of consecutive gets without waiting after which ``get`` lets other tasks run."""
-
-
-@final
-class RunningItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
-    """An item that a worker is processing.
-
-    Attributes:
-        item: Item, usually the key of an object.
-        seconds: Duration of the run in seconds.
-        attempts: Number of this attempt, beginning with 1.
-        triggers: Triggers of the run.
-    """
-
-    item: K
-    seconds: float
-    attempts: int
-    triggers: tuple[object, ...]
 
 
 class WorkQueue(Generic[K]):
@@ -156,7 +138,7 @@ class WorkQueue(Generic[K]):
             self._lock.release()
         if self._metrics is not None:
             self._changed()
-        elif outcome is _QUEUED and self._line.asleep:
+        elif outcome == "queued" and self._line.asleep:
             self._grew()
 
     def done(self, item: K) -> None:
@@ -211,17 +193,11 @@ class WorkQueue(Generic[K]):
 
         Thread-safe. An item that stays here permanently was taken by a worker that never ended its run.
         """
+        from deltaloop.workqueue.shown_items import show_run  # for snapshots
+
         with self._lock:
             now = self._now()
-            return tuple(
-                RunningItem(
-                    item=run.item,
-                    seconds=max(0.0, now - run.started_at),
-                    attempts=run.failures + 1,
-                    triggers=run.triggers.kept,
-                )
-                for run in self._core.runs()
-            )
+            return tuple(show_run(run, now) for run in self._core.runs())
 
     def statistics(self) -> QueueStatistics:
         """Return a consistent snapshot of the statistics.
@@ -262,6 +238,8 @@ class WorkQueue(Generic[K]):
         run = self._take_at_once()
         if run is None:
             run = await self._take(timeout)
+        from deltaloop.workqueue.work import Work  # for direct users of the queue
+
         log = run.triggers
         return Work(run.item, log.kept, log.dropped, run.failures + 1, run, self._finish, self._core.can_delay)
 
@@ -348,8 +326,11 @@ class WorkQueue(Generic[K]):
         self._serve()
 
     def _take_claimed(self) -> Run[K] | None:
-        with self._lock:
+        self._lock.acquire()  # as in add
+        try:
             run = self._core.get(self._clock() + self._clock_ahead)
+        finally:
+            self._lock.release()
         if self._metrics is not None:
             self._tell_metrics()
             self._watch_runs()
@@ -357,11 +338,14 @@ class WorkQueue(Generic[K]):
 
     def _finish(self, run: Run[K], ending: Ending) -> Finished:
         try:
-            with self._lock:
+            self._lock.acquire()  # as in add
+            try:
                 core = self._core
                 now = self._clock() + self._clock_ahead if core.dated or ending is not SUCCEEDED else 0.0
                 finished = core.finish(run, now, ending)
                 ends_are_told = core.ends_are_told
+            finally:
+                self._lock.release()
         except BaseException:  # the limiter's refund raised, but the run has ended
             self._changed()
             raise
@@ -382,15 +366,15 @@ class WorkQueue(Generic[K]):
             "triggers_dropped": run.triggers.dropped,
             "delay": round(finished.delay, 6),  # remove rounding errors
         }
-        if finished.fate is RunOutcome.RETRIED:
+        if finished.fate == "retried":
             self._log(logging.WARNING, "work failed and will be tried again", extra, finished.error)
-        elif finished.fate is RunOutcome.PARKED:
+        elif finished.fate == "parked":
             self._log(logging.ERROR, "work failed for good and is parked", extra, finished.error)
-        elif finished.fate is RunOutcome.GIVEN_UP:
+        elif finished.fate == "given up":
             level = logging.INFO if finished.error is None else logging.WARNING
             self._log(level, "work given up: the queue is shut down", extra, finished.error)
         else:
-            logger.debug("work ended", extra={**extra, "fate": finished.fate.value})
+            logger.debug("work ended", extra={**extra, "fate": finished.fate})
         if finished.limiter_error is not None:
             self._log(logging.ERROR, "a rate limiter failed", extra, finished.limiter_error)
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
-import msgspec
-
-from deltaloop.workqueue.core import dead_letters as core
-from deltaloop.workqueue.core.facts import AddOutcome
 from deltaloop.workqueue.core.limiters import RateLimiter, WithJitterRateLimiter, default_controller_rate_limiter
 from deltaloop.workqueue.core.queue import QueueCore
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
@@ -20,31 +16,11 @@ from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
 
 if TYPE_CHECKING:
     from deltaloop.workqueue.metrics import QueueMetrics
+    from deltaloop.workqueue.shown_items import DeadLetter
 
 K = TypeVar("K", bound=Hashable)
 
 logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
-
-
-@final
-class DeadLetter(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
-    """An item that failed permanently and is parked.
-
-    Attributes:
-        item: Item whose run failed.
-        error: Last error, or None if the call did not specify one.
-        attempts: Number of consecutive failed runs.
-        triggers: Triggers of its last run.
-        triggers_dropped: Number of triggers that were not stored.
-        parked_for: Seconds since the last failure.
-    """
-
-    item: K
-    error: BaseException | None
-    attempts: int
-    triggers: tuple[object, ...]
-    triggers_dropped: int
-    parked_for: float
 
 
 @final
@@ -143,7 +119,7 @@ class RateLimitingQueue(DelayingQueue[K]):
         finally:
             if not covered:
                 self._changed()
-        if outcome is AddOutcome.PARKED:
+        if outcome == "parked":
             self._log(logging.ERROR, "work failed for good and is parked", {"key": item, "queue": self._name}, error)
 
     def forget(self, item: K) -> None:
@@ -167,9 +143,11 @@ class RateLimitingQueue(DelayingQueue[K]):
 
         Thread-safe.
         """
+        from deltaloop.workqueue.shown_items import show_letter  # for snapshots
+
         with self._lock:
             now = self._now()
-            return tuple(_shown(letter, now) for letter in self._limiting.dead_letters())
+            return tuple(show_letter(letter, now) for letter in self._limiting.dead_letters())
 
     def retry_dead_letter(self, item: K, *, trigger: object | None = None) -> bool:
         """Add a parked item again immediately, with its triggers and all retries.
@@ -189,17 +167,8 @@ class RateLimitingQueue(DelayingQueue[K]):
 
         Thread-safe. You can add the item again later.
         """
+        from deltaloop.workqueue.shown_items import show_letter
+
         with self._lock:
             letter = self._limiting.discard_dead_letter(item)
-            return None if letter is None else _shown(letter, self._now())
-
-
-def _shown(letter: core.ParkedItem[K], now: float) -> DeadLetter[K]:
-    return DeadLetter(
-        item=letter.item,
-        error=letter.error,
-        attempts=letter.attempts,
-        triggers=letter.triggers.kept,
-        triggers_dropped=letter.triggers.dropped,
-        parked_for=max(0.0, now - letter.parked_at),
-    )
+            return None if letter is None else show_letter(letter, self._now())

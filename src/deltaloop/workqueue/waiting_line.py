@@ -9,21 +9,22 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
+if TYPE_CHECKING:
 
-class WaitingTasks(Protocol):
-    """Tasks that a queue wakes; ``asleep`` is truthy if there are any."""
+    class WaitingTasks(Protocol):
+        """Tasks that a queue wakes; ``asleep`` is truthy if there are any."""
 
-    asleep: Any
+        asleep: Any
 
-    def wake(self, claims: int) -> None:
-        """Wake tasks until ``claims`` tasks are awake, including those woken earlier."""
-        ...
+        def wake(self, claims: int) -> None:
+            """Wake tasks until ``claims`` tasks are awake, including those woken earlier."""
+            ...
 
-    def wake_all(self) -> None:
-        """Wake all tasks, because the queue has ended."""
-        ...
+        def wake_all(self) -> None:
+            """Wake all tasks, because the queue has ended."""
+            ...
 
 
 @final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import strategies as st
@@ -13,7 +14,6 @@ from deltaloop.cache.core.notification_buffer import (
     BufferPolicy,
     CoalescingBuffer,
     FifoBuffer,
-    NotificationBuffer,
     SingleFileTracker,
     key_of,
     make_buffer,
@@ -26,6 +26,9 @@ from deltaloop.cache.core.process_deltas import (
 )
 from tests.cache.machines import run_machine
 from tests.cache.objects import pod
+
+if TYPE_CHECKING:
+    from deltaloop.cache.core.notification_buffer import NotificationBuffer
 
 A1, A2, A3, A4, B1 = pod("a", 1), pod("a", 2), pod("a", 3), pod("a", 4), pod("b", 1)
 

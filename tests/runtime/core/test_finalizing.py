@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from deltaloop.api.resource import Resource
+from deltaloop.runtime.core.changes import Change, Predicate
 from deltaloop.runtime.core.finalizing import (
     BeginsDeletion,
     FinalizerRun,
@@ -20,12 +21,10 @@ from deltaloop.runtime.core.finalizing import (
 from deltaloop.runtime.core.outcomes import Raised, Result, Returned
 from deltaloop.runtime.core.predicates import (
     AnnotationsChanged,
-    Change,
     GenerationChanged,
     HasLabels,
     LabelsChanged,
     PathChanged,
-    Predicate,
     ResourceVersionChanged,
     When,
     Where,

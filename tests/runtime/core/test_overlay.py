@@ -96,15 +96,15 @@ def test_lists_and_indexes_contain_own_writes_without_own_deletes() -> None:
 
 def test_uncertain_keys_expire_after_a_minute() -> None:
     overlay = Overlay()
-    overlay.lost_sight("default/a", WriteKind.PATCH, now=0.0)
-    overlay.lost_sight("default/b", WriteKind.PATCH, now=30.0)
+    overlay.lost_sight("default/a", "patch", now=0.0)
+    overlay.lost_sight("default/b", "patch", now=30.0)
     assert overlay.uncertain(now=59.9) == ("default/a", "default/b")
     assert overlay.uncertain(now=60.0) == ("default/b",)
 
 
 def test_deletion_timestamp_settles_uncertain_delete() -> None:
     overlay = Overlay()
-    overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", now=0.0)
+    overlay.lost_sight("default/a", "delete", uid="u", now=0.0)
     fields = obj("default/a", 7).to_dict()
     fields["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     overlay.settle("default/a", obj("default/a", 6), reached="5", now=1.0)
@@ -134,11 +134,11 @@ def test_tombstone_has_newest_known_version() -> None:
 @pytest.mark.parametrize(
     ("uid", "kind", "over"),
     [
-        ("u", WriteKind.UPDATE, True),
-        ("u", WriteKind.DELETE, True),
-        ("u", WriteKind.PATCH, False),
-        ("another", WriteKind.UPDATE, False),
-        ("another", WriteKind.DELETE, False),
+        ("u", "update", True),
+        ("u", "delete", True),
+        ("u", "patch", False),
+        ("another", "update", False),
+        ("another", "delete", False),
     ],
 )
 def test_own_delete_settles_conditional_writes_to_same_object(uid: str, kind: WriteKind, over: bool) -> None:
@@ -190,16 +190,16 @@ def test_unread_entries_are_pruned() -> None:
 @pytest.mark.parametrize(
     ("kind", "live", "over"),
     [
-        (WriteKind.CREATE, None, False),
-        (WriteKind.CREATE, obj("default/a", 9), True),
-        (WriteKind.UPDATE, obj("default/a", 5), False),
-        (WriteKind.UPDATE, obj("default/a", 6), True),
-        (WriteKind.UPDATE, None, True),
-        (WriteKind.DELETE, obj("default/a", 5), False),
-        (WriteKind.DELETE, obj("default/a", 9, "other"), True),
-        (WriteKind.DELETE, None, True),
-        (WriteKind.PATCH, obj("default/a", 9), False),
-        (WriteKind.PATCH, None, False),
+        ("create", None, False),
+        ("create", obj("default/a", 9), True),
+        ("update", obj("default/a", 5), False),
+        ("update", obj("default/a", 6), True),
+        ("update", None, True),
+        ("delete", obj("default/a", 5), False),
+        ("delete", obj("default/a", 9, "other"), True),
+        ("delete", None, True),
+        ("patch", obj("default/a", 9), False),
+        ("patch", None, False),
     ],
 )
 def test_uncertain_write_is_settled_by_proof(kind: WriteKind, live: Resource | None, over: bool) -> None:
@@ -211,7 +211,7 @@ def test_uncertain_write_is_settled_by_proof(kind: WriteKind, live: Resource | N
     assert not overlay.is_uncertain("default/a", now=60.0)
 
 
-@pytest.mark.parametrize("kind", [WriteKind.UPDATE, WriteKind.PATCH, WriteKind.DELETE])
+@pytest.mark.parametrize("kind", ["update", "patch", "delete"])
 def test_foreign_successor_is_visible_after_cache_delivers_it(kind: WriteKind) -> None:
     """A program that still sees why it deleted the old one would delete the new one, too, if it saw that."""
     overlay, old, new = Overlay(), obj("default/a", 5), obj("default/a", 9, "other")
@@ -225,7 +225,7 @@ def test_foreign_successor_is_visible_after_cache_delivers_it(kind: WriteKind) -
 
 def test_own_successor_is_visible_immediately() -> None:
     overlay, new = Overlay(), obj("default/a", 9, "other")
-    overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", "delete", uid="u", version="5", now=0.0)
     overlay.wrote(new, reached="5", now=1.0)
     assert not overlay.settle("default/a", new, reached="5", now=2.0)
     assert overlay.show("default/a", obj("default/a", 5), reached="5", now=2.0) is new
@@ -233,14 +233,14 @@ def test_own_successor_is_visible_immediately() -> None:
 
 def test_stale_cache_does_not_restore_object_after_delete_without_response() -> None:
     overlay, old = Overlay(), obj("default/a", 5)
-    overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", "delete", uid="u", version="5", now=0.0)
     assert not overlay.settle("default/a", None, reached="5", now=1.0)
     assert overlay.show("default/a", old, reached="5", now=30.0) is None
 
 
 def test_read_that_finds_nothing_hides_cached_successor() -> None:
     overlay, successor = Overlay(), obj("default/a", 9, "other")
-    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", "update", uid="u", version="5", now=0.0)
     overlay.settle("default/a", None, reached="9", now=1.0, cached=successor)
     assert overlay.show("default/a", successor, reached="9", now=2.0) is None
 
@@ -250,7 +250,7 @@ def test_read_that_finds_nothing_hides_cached_successor() -> None:
 )
 def test_successor_is_news_only_after_write_to_known_object(uid: str, version: str, news: bool) -> None:
     overlay, live = Overlay(), obj("default/a", 9, "other")
-    overlay.lost_sight("default/a", WriteKind.UPDATE, uid=uid, version=version, now=0.0)
+    overlay.lost_sight("default/a", "update", uid=uid, version=version, now=0.0)
     assert overlay.settle("default/a", live, reached="5", now=1.0) is news
     assert overlay.show("default/a", None, reached="6", now=2.0) is (None if news else live)
 
@@ -262,7 +262,7 @@ def test_tombstone_has_newest_version_of_all_sources(entry: str) -> None:
         overlay.wrote(obj("default/a", 9), reached="4", now=0.0)
     else:
         overlay.deleted("default/a", uid="u", version="9", reached="4", now=0.0)
-    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u2", version="7", now=0.0)
+    overlay.lost_sight("default/a", "update", uid="u2", version="7", now=0.0)
     overlay.settle("default/a", None, reached="4", now=1.0, cached=obj("default/a", 4, "u0"))
     assert overlay.show("default/a", None, reached="8", now=2.0) is None
     assert overlay.show("default/a", obj("default/a", 9), reached="9", now=2.0) is None
@@ -270,26 +270,26 @@ def test_tombstone_has_newest_version_of_all_sources(entry: str) -> None:
 
 def test_two_uncertain_writes_settle_only_by_time() -> None:
     overlay = Overlay()
-    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
-    overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=1.0)
+    overlay.lost_sight("default/a", "update", uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", "delete", uid="u", version="5", now=1.0)
     overlay.settle("default/a", None, reached="5", now=2.0)
     assert overlay.uncertain(now=2.0) == ("default/a",)
 
 
 def test_own_delete_settles_writes_to_same_object_but_not_create() -> None:
     overlay = Overlay()
-    overlay.lost_sight("default/a", WriteKind.CREATE, now=0.0)
+    overlay.lost_sight("default/a", "create", now=0.0)
     overlay.deleted("default/a", uid="u", version="5", reached="5", now=1.0)
     assert overlay.is_uncertain("default/a", now=1.0)
-    overlay.lost_sight("default/b", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/b", "update", uid="u", version="5", now=0.0)
     overlay.deleted("default/b", uid="u", version="5", reached="5", now=1.0)
     assert not overlay.is_uncertain("default/b", now=1.0)
 
 
 def test_missing_object_without_known_version_leaves_no_tombstone() -> None:
     overlay = Overlay()
-    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
-    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", "update", uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", "update", uid="u", version="5", now=0.0)
     overlay.settle("default/a", None, reached="9", now=1.0)
     assert len(overlay) == 0
 
@@ -328,15 +328,15 @@ def test_a_second_write_replaces_the_first() -> None:
 
 def test_expired_uncertain_write_does_not_count() -> None:
     overlay = Overlay()
-    overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
-    overlay.lost_sight("default/a", WriteKind.CREATE, now=60.0)
+    overlay.lost_sight("default/a", "update", uid="u", version="5", now=0.0)
+    overlay.lost_sight("default/a", "create", now=60.0)
     overlay.settle("default/a", obj("default/a", 7), reached="5", now=61.0)
     assert not overlay.is_uncertain("default/a", now=61.0)
 
 
 def test_uncertainty_ends_after_a_minute() -> None:
     overlay = Overlay()
-    overlay.lost_sight("default/a", WriteKind.PATCH, now=0.0)
+    overlay.lost_sight("default/a", "patch", now=0.0)
     assert overlay.has_unknown
     assert not overlay.is_uncertain("default/a", now=60.0)
     assert not overlay.has_unknown
@@ -390,7 +390,7 @@ def test_late_response_for_predecessor_keeps_tombstone() -> None:
 
 def test_delete_without_uid_stays_uncertain_while_object_exists() -> None:
     overlay = Overlay()
-    overlay.lost_sight("default/a", WriteKind.DELETE, now=0.0)
+    overlay.lost_sight("default/a", "delete", now=0.0)
     overlay.settle("default/a", obj("default/a", 5), reached="5", now=1.0)
     assert overlay.is_uncertain("default/a", now=1.0)
     overlay.settle("default/a", None, reached="5", now=2.0)
@@ -500,7 +500,7 @@ class OverlayMachine(RuleBasedStateMachine):
     @rule(key=st.sampled_from(KEYS), delete=st.booleans(), carried_out=st.booleans())
     def an_answer_is_lost(self, key: str, delete: bool, carried_out: bool) -> None:
         seen = self.view(key)
-        kind = WriteKind.CREATE if seen is None else WriteKind.DELETE if delete else WriteKind.UPDATE
+        kind: WriteKind = "create" if seen is None else "delete" if delete else "update"
         uid, version = ("", "") if seen is None else (seen.uid, seen.resource_version)
         self.overlay.lost_sight(key, kind, uid=uid, version=version, now=0.0)
         self.lost.append(Lost(kind, key, uid, version))
@@ -513,11 +513,11 @@ class OverlayMachine(RuleBasedStateMachine):
             return
         write = self.lost.pop(which % len(self.lost))
         present = self.server.head(write.key)
-        creates = write.kind is WriteKind.CREATE and present is None
+        creates = write.kind == "create" and present is None
         same = present is not None and present.resource_version == write.version
-        if creates or (write.kind is WriteKind.UPDATE and same):
+        if creates or (write.kind == "update" and same):
             self.server.write(write.key)
-        elif write.kind is WriteKind.DELETE and present is not None and present.uid == write.uid:
+        elif write.kind == "delete" and present is not None and present.uid == write.uid:
             self.server.delete(write.key)
         else:
             return
@@ -534,7 +534,7 @@ class OverlayMachine(RuleBasedStateMachine):
             live, cached, before = self.server.head(key), self.server.at(key, self.server.reached), self.view(key)
             is_news = self.overlay.settle(key, live, reached=self.reached, now=0.0, cached=cached)
             if live is not None:  # a create that finds an object has been answered with a refusal by then
-                self.lost = [one for one in self.lost if one.key != key or one.kind is not WriteKind.CREATE]
+                self.lost = [one for one in self.lost if one.key != key or one.kind != "create"]
             known = max((int(seen.resource_version) for seen in (cached, before) if seen is not None), default=0)
             seen = self.server.gone_after(key, known) if live is None or is_news else self.server.revision
             self.floor[key] = max(self.floor[key], seen)

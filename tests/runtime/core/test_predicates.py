@@ -8,17 +8,16 @@ import pytest
 
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.resource import Resource
+from deltaloop.runtime.core.changes import Change, Predicate
 from deltaloop.runtime.core.predicates import (
     And,
     AnnotationsChanged,
-    Change,
     GenerationChanged,
     HasLabels,
     LabelsChanged,
     Not,
     Or,
     PathChanged,
-    Predicate,
     ResourceVersionChanged,
     When,
     Where,

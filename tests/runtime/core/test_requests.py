@@ -9,7 +9,7 @@ import pytest
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.runtime.core.predicates import Change
+from deltaloop.runtime.core.changes import Change
 from deltaloop.runtime.core.requests import (
     InvalidRequestsError,
     Request,

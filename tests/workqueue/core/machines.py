@@ -15,7 +15,6 @@ from deltaloop.workqueue.core.facts import (
     Failed,
     Interrupted,
     Retried,
-    RunOutcome,
     Started,
     Succeeded,
 )
@@ -114,10 +113,10 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(pick=PICK)
     def succeed(self, pick: int) -> None:
         run = self.pop_run(pick)
-        assert self.core.finish(run, self.now, Succeeded()).fate is RunOutcome.FINISHED
+        assert self.core.finish(run, self.now, Succeeded()).fate == "finished"
         self.model.forget(run.item)
         self.model.done(run.item, self.now)
-        assert self.core.finish(run, self.now, Succeeded()).fate is RunOutcome.OVER
+        assert self.core.finish(run, self.now, Succeeded()).fate == "over"
 
     @precondition(lambda self: self.runs)
     @rule(pick=PICK)
@@ -263,7 +262,7 @@ class RateLimitingMachine(QueueMachine):
         finished = self.limited.finish(run, self.now, Failed(KeyError(run.item)))
         self.model.fail(run.item, self.now)
         assert finished.suppressed
-        if finished.fate is RunOutcome.RETRIED:
+        if finished.fate == "retried":
             assert self.model.need(run.item) or self.model.later(run.item)
 
     @precondition(lambda self: self.runs)

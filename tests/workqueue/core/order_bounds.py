@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
-from deltaloop.workqueue.core.orders import Patience, QueueOrder
+from deltaloop.workqueue.core.orders import Patience
+from deltaloop.workqueue.core.queue_order import QueueOrder
 
 Item: TypeAlias = tuple[str, int]
 Step: TypeAlias = tuple[str, str, int] | tuple[str]

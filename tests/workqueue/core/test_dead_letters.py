@@ -6,7 +6,7 @@ import pytest
 
 from deltaloop.errors import TerminalError
 from deltaloop.workqueue.core.dead_letters import DeadLetters, ParkedItem
-from deltaloop.workqueue.core.facts import AddOutcome, Failed, RunOutcome, Succeeded
+from deltaloop.workqueue.core.facts import Failed, Succeeded
 from deltaloop.workqueue.core.limiters import ItemExponentialFailureRateLimiter
 from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.core.rate_limiting import RateLimitingCore
@@ -35,10 +35,10 @@ def test_item_is_parked_with_last_error_after_retries(retries: int) -> None:
     now = 0.0
     for attempt in range(retries):
         finished = core.finish(taken(core, now), now, Failed(KeyError(attempt)))
-        assert finished.fate is RunOutcome.RETRIED
+        assert finished.fate == "retried"
         now += 1.0
     finished = core.finish(taken(core, now), now, Failed(ERROR))
-    assert (finished.fate, finished.suppressed) == (RunOutcome.PARKED, True)
+    assert (finished.fate, finished.suppressed) == ("parked", True)
     (letter,) = core.dead_letters()
     assert (letter.item, letter.error, letter.attempts, letter.parked_at) == ("a", ERROR, retries + 1, now)
     assert letter.triggers.kept == ("why",)
@@ -52,7 +52,7 @@ def test_item_without_retry_limit_is_retried_forever() -> None:
     core = make_core(None)
     core.add("a", 0.0)
     for attempt in range(100):
-        assert core.finish(taken(core, float(attempt)), float(attempt), Failed(ERROR)).fate is RunOutcome.RETRIED
+        assert core.finish(taken(core, float(attempt)), float(attempt), Failed(ERROR)).fate == "retried"
 
 
 def test_only_consecutive_retries_count() -> None:
@@ -67,9 +67,7 @@ def test_only_consecutive_retries_count() -> None:
 def test_terminal_error_parks_item_immediately() -> None:
     core = make_core(None)
     core.add("a", 0.0)
-    assert (
-        core.finish(taken(core, 0.0), 0.0, Failed(TerminalError("spec.replicas is negative"))).fate is RunOutcome.PARKED
-    )
+    assert core.finish(taken(core, 0.0), 0.0, Failed(TerminalError("spec.replicas is negative"))).fate == "parked"
 
 
 class BadSpecError(TerminalError):
@@ -102,7 +100,7 @@ def test_add_restores_parked_item_with_triggers_and_all_retries() -> None:
     assert core.dead_letters() == []
     run = taken(core, 5.0)
     assert (run.triggers.kept, run.failures) == (("old", "new"), 0)
-    assert core.finish(run, 5.0, Failed(ERROR)).fate is RunOutcome.RETRIED
+    assert core.finish(run, 5.0, Failed(ERROR)).fate == "retried"
 
 
 def test_item_added_during_run_is_not_parked() -> None:
@@ -111,7 +109,7 @@ def test_item_added_during_run_is_not_parked() -> None:
     run = taken(core, 0.0)
     core.add("a", 0.0, trigger="new")
     finished = core.finish(run, 0.0, Failed(TerminalError("x")))
-    assert (finished.fate, finished.suppressed) == (RunOutcome.RETRIED, True)
+    assert (finished.fate, finished.suppressed) == ("retried", True)
     assert core.dead_letters() == []
     again = taken(core, 0.0)
     assert (again.triggers.kept, again.failures) == (("old", "new"), 0)
@@ -139,7 +137,7 @@ def test_failures_are_parked_but_not_retried_after_shutdown() -> None:
     core.add("a", 0.0)
     run = taken(core, 0.0)
     core.shut_down()
-    assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate is RunOutcome.PARKED
+    assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate == "parked"
     assert not core.retry_dead_letter("a", 1.0)
     assert len(core.dead_letters()) == 1
     assert core.ended
@@ -149,11 +147,11 @@ def test_add_rate_limited_parks_item() -> None:
     core = make_core(0)
     core.add("a", 0.0, trigger="why")
     run = taken(core, 0.0)
-    assert core.add_rate_limited("a", 0.0, error=ERROR) is AddOutcome.PARKED
+    assert core.add_rate_limited("a", 0.0, error=ERROR) == "parked"
     core.done("a", 0.0)
     (letter,) = core.dead_letters()
     assert (letter.attempts, letter.triggers.kept) == (1, ("why",))
-    assert core.finish(run, 0.0, Failed(ERROR)).fate is RunOutcome.OVER
+    assert core.finish(run, 0.0, Failed(ERROR)).fate == "over"
 
 
 def test_add_rate_limited_followed_by_error_is_one_dead_letter() -> None:
@@ -161,15 +159,15 @@ def test_add_rate_limited_followed_by_error_is_one_dead_letter() -> None:
     core.add("a", 0.0)
     run = taken(core, 0.0)
     core.add_rate_limited("a", 0.0, error=ERROR)
-    assert core.finish(run, 0.0, Failed(ERROR)).fate is RunOutcome.PARKED
+    assert core.finish(run, 0.0, Failed(ERROR)).fate == "parked"
     assert core.statistics(0.0).parked_total == 1
 
 
 def test_terminal_error_after_done_parks_item_unless_queued() -> None:
     core = make_core()
-    assert core.add_rate_limited("a", 0.0, error=TerminalError("x"), trigger="t") is AddOutcome.PARKED
+    assert core.add_rate_limited("a", 0.0, error=TerminalError("x"), trigger="t") == "parked"
     core.add("b", 0.0)
-    assert core.add_rate_limited("b", 0.0, error=TerminalError("x")) is AddOutcome.MERGED
+    assert core.add_rate_limited("b", 0.0, error=TerminalError("x")) == "merged"
     assert [letter.item for letter in core.dead_letters()] == ["a"]
     assert (core.statistics(0.0).merged, core.statistics(0.0).retries) == (1, 1)
 
@@ -179,7 +177,7 @@ def test_requested_retry_precedes_later_terminal_error() -> None:
     core.add("a", 0.0)
     run = taken(core, 0.0)
     core.add_rate_limited("a", 0.0, error=ERROR)
-    assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate is RunOutcome.RETRIED
+    assert core.finish(run, 0.0, Failed(TerminalError("x"))).fate == "retried"
     assert core.dead_letters() == []
     assert core.next_due_at() == 1.0
 

@@ -9,16 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deltaloop.workqueue.core.orders import (
-    SPARE,
-    FairOrder,
-    FirstInFirstOut,
-    Patience,
-    PriorityOrder,
-    QueueOrder,
-    by_namespace,
-)
+from deltaloop.workqueue.core.orders import SPARE, FairOrder, Patience, PriorityOrder, by_namespace
 from deltaloop.workqueue.core.queue import QueueCore
+from deltaloop.workqueue.core.queue_order import FirstInFirstOut, QueueOrder
 from tests.having import having
 from tests.nightly import examples
 from tests.workqueue.core.order_bounds import PATIENCE, Item, MakeOrder, Step, all_schedules, check, flow_of

@@ -9,17 +9,16 @@ import pytest
 
 from deltaloop.workqueue.core.facts import (
     Added,
-    AddOutcome,
     Again,
     Done,
     Failed,
     Interrupted,
-    RunOutcome,
     Started,
     Succeeded,
 )
-from deltaloop.workqueue.core.orders import FirstInFirstOut, PriorityOrder, QueueOrder
+from deltaloop.workqueue.core.orders import PriorityOrder
 from deltaloop.workqueue.core.queue import QueueCore, Run
+from deltaloop.workqueue.core.queue_order import FirstInFirstOut, QueueOrder
 from tests.having import having
 
 
@@ -39,8 +38,8 @@ def test_items_are_taken_in_order_of_first_add() -> None:
 
 def test_repeated_adds_are_one_run() -> None:
     core = QueueCore[str]()
-    assert core.add("a", 0.0, trigger=0) is AddOutcome.QUEUED
-    assert {core.add("a", 0.0, trigger=trigger) for trigger in range(1, 10)} == {AddOutcome.MERGED}
+    assert core.add("a", 0.0, trigger=0) == "queued"
+    assert {core.add("a", 0.0, trigger=trigger) for trigger in range(1, 10)} == {"merged"}
     assert len(core) == 1
     run = taken(core)
     assert run.triggers.kept == tuple(range(10))
@@ -52,8 +51,8 @@ def test_repeated_adds_during_processing_are_one_more_run() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0, trigger="before")
     run = taken(core)
-    assert core.add("a", 0.0, trigger="meanwhile") is AddOutcome.POSTPONED
-    assert core.add("a", 0.0, trigger="meanwhile too") is AddOutcome.MERGED
+    assert core.add("a", 0.0, trigger="meanwhile") == "postponed"
+    assert core.add("a", 0.0, trigger="meanwhile too") == "merged"
     assert len(core) == 0
     assert core.get(0.0) is None
     assert core.done("a", 0.0)
@@ -91,7 +90,7 @@ def test_ended_run_cannot_end_next_run() -> None:
     core.done("a", 0.0)
     core.add("a", 0.0)
     taken(core)
-    assert core.finish(first, 0.0, Interrupted()).fate is RunOutcome.OVER
+    assert core.finish(first, 0.0, Interrupted()).fate == "over"
     assert core.processing == 1
     error = KeyError("x")
     assert core.finish(first, 0.0, Failed(error)).error is error
@@ -101,7 +100,7 @@ def test_failure_without_limiter_is_unhandled() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     finished = core.finish(taken(core), 0.0, Failed(KeyError("x")))
-    assert finished.fate is RunOutcome.UNHANDLED
+    assert finished.fate == "unhandled"
     assert not finished.suppressed
     assert core.processing == 0
 
@@ -112,7 +111,7 @@ def test_interrupted_run_is_put_back_with_its_triggers_first() -> None:
         core.add("a", 0.0, trigger=trigger)
     run = taken(core)
     core.add("a", 0.0, trigger="new")
-    assert core.finish(run, 0.0, Interrupted()).fate is RunOutcome.PUT_BACK
+    assert core.finish(run, 0.0, Interrupted()).fate == "put back"
     again = taken(core)
     assert again.triggers.kept == (0, 1, "new")
     assert again.triggers.dropped == 2
@@ -126,8 +125,8 @@ def test_interrupted_run_after_shutdown_is_dropped_unless_queued_again() -> None
     lost, kept = taken(core), taken(core)
     core.add("b", 0.0, trigger="meanwhile")
     core.shut_down()
-    assert core.finish(lost, 0.0, Interrupted()).fate is RunOutcome.GIVEN_UP
-    assert core.finish(kept, 0.0, Interrupted()).fate is RunOutcome.PUT_BACK
+    assert core.finish(lost, 0.0, Interrupted()).fate == "given up"
+    assert core.finish(kept, 0.0, Interrupted()).fate == "put back"
     assert taken(core).item == "b"
     assert core.statistics(0.0).ignored == 1
 
@@ -136,7 +135,7 @@ def test_shutdown_ignores_adds_and_keeps_queued_items() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
     core.shut_down()
-    assert core.add("b", 0.0) is AddOutcome.IGNORED
+    assert core.add("b", 0.0) == "ignored"
     assert not core.ended
     run = taken(core)
     assert core.ended
@@ -198,7 +197,7 @@ def test_unhashable_item_is_rejected_without_change() -> None:
 def test_plain_queue_ignores_requested_later_run() -> None:
     core = QueueCore[str]()
     core.add("a", 0.0)
-    assert core.finish(taken(core), 0.0, Again(3.0)).fate is RunOutcome.FINISHED
+    assert core.finish(taken(core), 0.0, Again(3.0)).fate == "finished"
     assert not core.can_delay
 
 

@@ -11,15 +11,14 @@ from deltaloop.api.resource import Resource
 from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase
 from deltaloop.cache.informer_options import ZstdOptions
 from deltaloop.leaderelection.core.election import Beat, Heartbeat, Silent
+from deltaloop.runtime.core.changes import Change, Predicate
 from deltaloop.runtime.core.outcomes import ROWS, Action, Case
 from deltaloop.runtime.core.predicates import (
     AnnotationsChanged,
-    Change,
     GenerationChanged,
     HasLabels,
     LabelsChanged,
     PathChanged,
-    Predicate,
     ResourceVersionChanged,
 )
 from deltaloop.runtime.core.readiness import CacheState, Leadership, readiness

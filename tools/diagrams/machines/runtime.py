@@ -9,7 +9,7 @@ from tools.diagrams.model import Diagram, Machine, Move, walked
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.runtime.core.hot_loop import HotLoop, HotLoopOptions, HotLoops
-from deltaloop.runtime.core.overlay import MAX_AGE, UNCERTAIN_FOR, Overlay, WriteKind
+from deltaloop.runtime.core.overlay import MAX_AGE, UNCERTAIN_FOR, Overlay
 from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.core.shutdown import Shutdown
 
@@ -46,7 +46,7 @@ class _Seen:
 
     def lose(self) -> None:
         self.lost = (*(self.lost if self.uncertain else ()), self.version)[-2:]
-        self.overlay.lost_sight(KEY, WriteKind.UPDATE, uid="1", version=str(self.version), now=self.now)
+        self.overlay.lost_sight(KEY, "update", uid="1", version=str(self.version), now=self.now)
 
     def catch_up(self) -> None:
         self.reached = self.version
@@ -200,7 +200,7 @@ class _Program:
 
 
 def _program_view(program: _Program) -> str:
-    return program.shutdown.phase.value
+    return program.shutdown.phase
 
 
 def _program_identity(program: _Program) -> Hashable:

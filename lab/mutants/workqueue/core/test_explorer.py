@@ -13,8 +13,8 @@ MUTANTS = [
     for name, edits in {
         "ParkedItemIsRetriedToo": [
             (
-                "return Finished(fate=RunOutcome.PARKED if",
-                "self.add_after(item, now, 2.0); return Finished(fate=RunOutcome.PARKED if",
+                'return Finished(fate="parked" if',
+                'self.add_after(item, now, 2.0); return Finished(fate="parked" if',
             )
         ],
         "OneRetryTooMany": [("run.failures >= self._max_requeues", "run.failures > self._max_requeues")],

@@ -25,7 +25,7 @@ FIND = settings(
 QUEUE_BUGS = [
     edited(name, QueueCore[str], *edits)
     for name, edits in {
-        "TwoWorkersOnOneItem": [("return _POSTPONED", "self._push(item, now, log); return _POSTPONED")],
+        "TwoWorkersOnOneItem": [('return "postponed"', 'self._push(item, now, log); return "postponed"')],
         "QueuedTwice": [
             (
                 "self._merged += 1\n            if",
@@ -65,7 +65,7 @@ QUEUE_BUGS = [
         "TakesItemsAfterShutdown": [
             (
                 (
-                    "if self._shutting_down:\n            self._ignored += 1\n            return AddOutcome.IGNORED\n"
+                    'if self._shutting_down:\n            self._ignored += 1\n            return "ignored"\n'
                     "        dirty = self._dirty\n"
                 ),
                 "dirty = self._dirty\n",

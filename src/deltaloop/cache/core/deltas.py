@@ -105,7 +105,7 @@ def is_keyed(deltas: Deltas[V]) -> TypeGuard[KeyedDeltas[V]]:
     return isinstance(deltas, KeyedDeltas)
 
 
-Change: TypeAlias = tuple[DeltaType, V, str]
+Change: TypeAlias = "tuple[DeltaType, V, str]"
 """Change from a watch: type (added, updated or deleted), object, and the new resource version or ``""``."""
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, final
 
 import msgspec
 
@@ -68,11 +68,13 @@ class SingleFileTracker:
         return self._upstream_has_synced() and self._on_the_way == 0
 
 
-class Keyed(Protocol):
-    @property
-    def key(self) -> str:
-        """``namespace/name``, or only the name."""
-        ...
+if TYPE_CHECKING:
+
+    class Keyed(Protocol):
+        @property
+        def key(self) -> str:
+            """``namespace/name``, or only the name."""
+            ...
 
 
 class BufferPolicy(StrEnum):
@@ -87,26 +89,28 @@ def key_of(notification: Notification[K]) -> str:
     return notification.new.key if isinstance(notification, UpdateNotification) else notification.obj.key
 
 
-class NotificationBuffer(Protocol[K]):
-    @property
-    def is_full(self) -> bool: ...
+if TYPE_CHECKING:
 
-    @property
-    def room(self) -> int:
-        """Number of free places, or 0 if the buffer is full or has no limit."""
-        ...
+    class NotificationBuffer(Protocol[K]):
+        @property
+        def is_full(self) -> bool: ...
 
-    def put_all(self, notifications: Sequence[Notification[K]]) -> int:
-        """Add notifications, and return how many items of the initial list will not be delivered as a result."""
-        ...
+        @property
+        def room(self) -> int:
+            """Number of free places, or 0 if the buffer is full or has no limit."""
+            ...
 
-    def popleft(self) -> Notification[K]: ...
+        def put_all(self, notifications: Sequence[Notification[K]]) -> int:
+            """Add notifications, and return how many items of the initial list will not be delivered as a result."""
+            ...
 
-    def keys(self) -> set[str]: ...
+        def popleft(self) -> Notification[K]: ...
 
-    def clear(self) -> None: ...
+        def keys(self) -> set[str]: ...
 
-    def __len__(self) -> int: ...
+        def clear(self) -> None: ...
+
+        def __len__(self) -> int: ...
 
 
 def make_buffer(policy: BufferPolicy, size: int) -> NotificationBuffer[Resource]:
@@ -117,7 +121,7 @@ def make_buffer(policy: BufferPolicy, size: int) -> NotificationBuffer[Resource]
 
 
 @final
-class FifoBuffer(deque[Notification[K]]):
+class FifoBuffer(deque["Notification[K]"]):
     """Buffer that stores all notifications in order, optionally with a size limit."""
 
     __slots__ = ("_size",)

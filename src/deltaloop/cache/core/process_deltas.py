@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -75,25 +75,29 @@ class DeleteNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     is_in_initial_list: bool = False
 
 
-Notification: TypeAlias = AddNotification[V] | UpdateNotification[V] | DeleteNotification[V]
+Notification: TypeAlias = "AddNotification[V] | UpdateNotification[V] | DeleteNotification[V]"
 
 
-class Versioned(Protocol):
-    @property
-    def uid(self) -> str: ...
+if TYPE_CHECKING:
 
-    @property
-    def resource_version(self) -> str: ...
+    class Versioned(Protocol):
+        @property
+        def uid(self) -> str: ...
+
+        @property
+        def resource_version(self) -> str: ...
 
 
-class WritableStore(Protocol[V]):
-    """Store to which deltas are applied, such as an ``Indexer``."""
+if TYPE_CHECKING:
 
-    def key_of(self, obj: V) -> str: ...
+    class WritableStore(Protocol[V]):
+        """Store to which deltas are applied, such as an ``Indexer``."""
 
-    def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> list[V | None]:
-        """Perform all writes in one step (None deletes a key), and return the previous object for each write."""
-        ...
+        def key_of(self, obj: V) -> str: ...
+
+        def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> list[V | None]:
+            """Perform all writes in one step (None deletes a key), and return the previous object for each write."""
+            ...
 
 
 def process_deltas(
@@ -153,16 +157,18 @@ def _is_same_state(old: Versioned, new: Versioned) -> bool:
     return bool(new.resource_version) and (old.uid, old.resource_version) == (new.uid, new.resource_version)
 
 
-class ReplaceableStore(Protocol[V]):
-    """Store whose next content can be built separately, such as an ``Indexer``."""
+if TYPE_CHECKING:
 
-    def begin_replacement(self) -> Replacement[V]:
-        """Return an empty state with the same indexes."""
-        ...
+    class ReplaceableStore(Protocol[V]):
+        """Store whose next content can be built separately, such as an ``Indexer``."""
 
-    def commit_replacement(self, replacement: Replacement[V]) -> Mapping[str, V]:
-        """Replace the content in one step, and return the previous objects."""
-        ...
+        def begin_replacement(self) -> Replacement[V]:
+            """Return an empty state with the same indexes."""
+            ...
+
+        def commit_replacement(self, replacement: Replacement[V]) -> Mapping[str, V]:
+            """Replace the content in one step, and return the previous objects."""
+            ...
 
 
 @final

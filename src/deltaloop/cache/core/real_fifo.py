@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Final, Generic, TypeVar, cast, final
 
 import msgspec
@@ -154,14 +154,18 @@ class InOrderQueue(Generic[V]):
     def prepare(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> Iterator[Listing[V] | None]:
         """Prepare a list in batches: yield None after every ``TURN`` objects, and finally the list."""
         listed: dict[str, Delta[V]] = {}
-        key_func, transform, replaced = self._key_func, self._transform, DeltaType.REPLACED
-        by_name = key_func is deletion_handling_key
-        obj: Any
-        for place, obj in enumerate(objects, 1):
-            key = obj.key if by_name and type_of(obj) is Resource and obj.name else key_func(obj)
-            kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
-            listed[key] = Delta(replaced, kept)
-            if place % TURN == 0:
+        key_func, transform = self._key_func, self._transform
+        delta: Callable[..., Delta[V]] = Delta
+        rest = iter(objects)
+        while together := [*islice(rest, TURN)]:
+            keys = [*map(key_func, together)]
+            if transform is not None:
+                together = [
+                    transformed(key, obj, transform=transform, key_func=key_func)
+                    for key, obj in zip(keys, together, strict=True)
+                ]
+            listed.update(zip(keys, map(delta, repeat(DeltaType.REPLACED), together), strict=True))
+            if len(together) == TURN:
                 yield None
         yield Listing(listed.keys(), tuple(listed.values()), unread)
 

@@ -115,16 +115,22 @@ class StoreIndex(Generic[V]):
         """Replace the values of several keys."""
         failures: list[IndexFailure] = []
         for name, function in self._functions.items():
-            filed, last, keys = self._values[name], None, set[str]()
+            filed, keys, last = self._values[name], set[str](), None
+            values: tuple[str, ...] = ()
             for key, obj in items.items():
-                values = self._evaluate(name, function, key, obj, failures)
-                if values is last and key not in filed:  # usual
-                    filed[key] = values
-                    keys.add(key)
-                    continue
+                try:
+                    found: Any = function(obj)
+                    if type_of(found) is list and found == last and key not in filed:  # usual
+                        filed[key] = values
+                        keys.add(key)
+                        continue
+                    values = self._shared(found)
+                except Exception as error:  # noqa: BLE001 - an index function may raise any exception; reported with its key
+                    values = ()
+                    failures.append(IndexFailure(name, key, error))
                 self._file(name, key, values)
-                last = values if len(values) == 1 else None
-                keys = keys if last is None else self._sets[name][last[0]]
+                last = [*values] if len(values) == 1 else None
+                keys = self._sets[name][last[0]] if last else keys
         return failures
 
     def delete(self, key: str) -> None:
@@ -182,13 +188,15 @@ class StoreIndex(Generic[V]):
         self, name: str, function: IndexFunc[V], key: str, obj: V, failures: list[IndexFailure]
     ) -> tuple[str, ...]:
         try:
-            found: Any = function(obj)
-            if type_of(found) is list and len(found) == 1 and type_of(value := found[0]) is str:  # usual
-                return self._singles[value] if value in self._singles else self._singles.setdefault(value, (value,))
-            values = _strings_of(found)
+            return self._shared(function(obj))
         except Exception as error:  # noqa: BLE001 - an index function may raise any exception; reported with its key
             failures.append(IndexFailure(name, key, error))
             return ()
+
+    def _shared(self, found: Any) -> tuple[str, ...]:
+        if type_of(found) is list and len(found) == 1 and type_of(value := found[0]) is str:  # usual
+            return self._singles[value] if value in self._singles else self._singles.setdefault(value, (value,))
+        values = _strings_of(found)
         return self._singles.setdefault(values[0], (values[0],)) if len(values) == 1 else values
 
     def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:

@@ -54,25 +54,27 @@ class LineFramer:
     def lines(self) -> Iterator[tuple[bytes, int, int]]:
         """Yield the next lines like ``take``, but without a copy; raises LineTooLongError."""
         data, start, size = self._slice, self._start, self._size
-        while start < size and (end := data.find(b"\n", start)) >= 0:
-            begin, start = start, end + 1
+        try:
+            while start < size and (end := data.find(b"\n", start)) >= 0:
+                begin, start = start, end + 1
+                if not self._partial:
+                    yield data, begin, end
+                    continue
+                self._partial += data[begin:end]
+                line = bytes(self._partial)
+                # bytearray.clear() would keep the memory of the largest line.
+                self._partial = bytearray()
+                yield line, 0, len(line)
+            if start < size:
+                self._partial += data[start:]
+                start = size
+                if len(self._partial) > self._longest:
+                    raise LineTooLongError(f"a line has more than {self._longest} bytes")
+        finally:  # also if the caller stops
             if start < size:
                 self._start = start
             else:
                 self._slice, self._start, self._size, self.unread = b"", 0, 0, False
-            if not self._partial:
-                yield data, begin, end
-                continue
-            self._partial += data[begin:end]
-            line = bytes(self._partial)
-            # bytearray.clear() would keep the memory of the largest line.
-            self._partial = bytearray()
-            yield line, 0, len(line)
-        if start < size:
-            self._partial += data[start:]
-            self._slice, self._start, self._size, self.unread = b"", 0, 0, False
-            if len(self._partial) > self._longest:
-                raise LineTooLongError(f"a line has more than {self._longest} bytes")
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Add the next chunk of the stream, and return all lines that it completes."""

@@ -5,14 +5,14 @@ For classes that define a kind, only fields that were set are written, because t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_values import type_of
-from deltaloop.api.json_writing import encode_json, plain_fields, plain_json, write_json
+from deltaloop.api.json_writing import plain_fields, plain_json, write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, definition_of
 
@@ -27,12 +27,7 @@ class OutgoingObject(msgspec.Struct, frozen=True, gc=False):
     generate_name: str = ""
 
 
-def encode_object(
-    resource_type: ResourceType[Any],
-    obj: Any,
-    encode: Callable[[object], bytes] = encode_json,
-    body: bytes | None = None,
-) -> OutgoingObject:
+def encode_object(resource_type: ResourceType[Any], obj: Any, body: bytes | None = None) -> OutgoingObject:
     """Encode an object, if ``body`` is not its JSON.
 
     Raises MalformedObjectError without metadata or for values that JSON cannot represent.
@@ -52,7 +47,7 @@ def encode_object(
         fields["kind"], body = resource_type.kind, None
     version = str(metadata.get("resourceVersion") or "")
     generated = "" if name else str(metadata.get("generateName") or "")
-    body = body or plain_json(fields, encode) or write_json(fields, f"the {resource_type} object", encode)
+    body = body or plain_json(fields) or write_json(fields, f"the {resource_type} object")
     return OutgoingObject(body, name, namespace, version, generated)
 
 

@@ -84,7 +84,7 @@ _TIMER_EARLY: Final = 1e-6
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _NOBODY: Final = Credential()
 _NEVER: Final = math.inf
-_Head: TypeAlias = tuple[bytes, bytes, tuple[Mapping[str, str], Mapping[str, str]]]
+_Head: TypeAlias = "tuple[bytes, bytes, tuple[Mapping[str, str], Mapping[str, str]]]"
 """Formats of a request without and with a body, with the query and the headers in them."""
 
 _BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError, DeadlinePassedError, OSError)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import msgspec
 
@@ -121,16 +121,18 @@ class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
         return f"<StreamResponse {self.status} {self.headers}>"
 
 
-class ArrivingChunks(Protocol):
-    """Chunks of a stream that can also be taken when they arrive."""
+if TYPE_CHECKING:
 
-    def on_arrival(self, consume: Callable[[], bool]) -> None:
-        """Call a function when data arrive while a task waits for a chunk."""
-        ...
+    class ArrivingChunks(Protocol):
+        """Chunks of a stream that can also be taken when they arrive."""
 
-    def take(self) -> bytes | None:
-        """Return the received data without waiting, or None if only a waiting task can process it."""
-        ...
+        def on_arrival(self, consume: Callable[[], bool]) -> None:
+            """Call a function when data arrive while a task waits for a chunk."""
+            ...
+
+        def take(self) -> bytes | None:
+            """Return the received data without waiting, or None if only a waiting task can process it."""
+            ...
 
 
 class Transport(Protocol):

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
 
 from msgspec.structs import replace
 
@@ -38,13 +38,14 @@ _THROTTLED_FOR: Final = 60.0
 _DEFAULTS: Final = ClientOptions()
 
 
-class Sink(Protocol):
-    """Consumer of a response body that arrives in chunks."""
+if TYPE_CHECKING:
 
-    def feed(self, chunk: bytes) -> None: ...
+    class Sink(Protocol):
+        """Consumer of response chunks."""
 
+        def feed(self, chunk: bytes) -> None: ...
 
-S = TypeVar("S", bound=Sink)
+    S = TypeVar("S", bound=Sink)
 
 
 @final

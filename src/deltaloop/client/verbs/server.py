@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.json_writing import write_json
+from deltaloop.api.json_writing import json_for_yaml, write_json
 from deltaloop.api.list_options import ListOptions, parsed_selector
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
@@ -29,6 +29,7 @@ from deltaloop.api.status import (
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.accept import list_accept
 from deltaloop.client.core.answers import is_status, is_unserved_path
+from deltaloop.client.core.object_encoding import encode_object
 from deltaloop.client.discovery import BoundKind, Discovery
 from deltaloop.client.errors import TransportError
 from deltaloop.client.options import (
@@ -51,7 +52,7 @@ EVERYTHING: Final = ListOptions()
 APPLY: Final = "application/apply-patch+yaml"
 SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales")
 
-WriteVerb: TypeAlias = Literal["create", "update", "patch", "apply", "delete", "delete_collection"]
+WriteVerb: TypeAlias = "Literal['create', 'update', 'patch', 'apply', 'delete', 'delete_collection']"
 
 _HEADERS: Final = {
     each: MappingProxyType({"Accept": JSON} | ({"Content-Type": each} if each else {}))
@@ -82,18 +83,22 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     version: str = ""
     generate_name: str = ""
     timeout: float | None = None
+    decode: Callable[[Resource], Any] | None = None
+    obj: object = None  # which the body encodes
 
 
-class WriteGuard(Protocol):
-    """Observer of all writes of a client, which can reject them."""
+if TYPE_CHECKING:
 
-    def began(self, action: str) -> None:
-        """Process a write before it is sent, or reject it by raising an exception."""
-        ...
+    class WriteGuard(Protocol):
+        """Observer that can reject the writes of a client."""
 
-    def ended(self, *, unknown: bool) -> None:
-        """Process the end of a write that ``began`` permitted. ``unknown`` means that it can still be carried out."""
-        ...
+        def began(self, action: str) -> None:
+            """Process a write before it is sent, or reject it by an exception."""
+            ...
+
+        def ended(self, *, unknown: bool) -> None:
+            """Process the end of a write that ``began`` permitted. ``unknown``: it can still be carried out."""
+            ...
 
 
 class Unsure(Enum):
@@ -136,9 +141,21 @@ class Way(Protocol):
         """Function like ``Server.list``. With ``metadata_only``, it returns ``Resource`` objects."""
         ...
 
-    async def write(self, request: WriteRequest) -> Any:
-        """Send a write. Return the object or list from the response, or None for a ``Status``."""
+    def write(self, request: WriteRequest) -> Coroutine[Any, Any, Any]:
+        """Send a write. Return its object or list, or None for a ``Status``."""
         ...
+
+
+class RecordingWay(Way, Protocol):
+    @property
+    def write_check(self) -> WriteCheck | None: ...
+
+    @property
+    def write_guard(self) -> WriteGuard | None: ...
+
+    def carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None: ...
+
+    def lost_sight(self, request: WriteRequest, key: str, before: Resource | None) -> None: ...
 
 
 class Server:
@@ -252,16 +269,12 @@ class Server:
         return metadata_of_list(page)
 
     async def write(
-        self,
-        request: WriteRequest,
-        way: Way | None = None,
-        check: WriteCheck | None = None,
-        guard: WriteGuard | None = None,
+        self, request: WriteRequest, way: RecordingWay | None = None, key: str = "", before: Resource | None = None
     ) -> Any:
-        moved = False
-        if self.write_check is not None:
-            check = both_checks(self.write_check, check)
-        guard, sender = guard or self.write_guard, self.sender
+        asked, sender, check, guard = request, self.sender, self.write_check, self.write_guard
+        if way is not None:
+            check = way.write_check if check is None else both_checks(check, way.write_check)
+            guard = way.write_guard or guard
         limit = sender.default_timeout if request.timeout is None else request.timeout
         while True:
             kind, verb, body, part = request.kind.type, request.verb, request.body, request.subresource
@@ -275,37 +288,40 @@ class Server:
             if guard is not None:
                 guard.began(f"{method} {path}")
             headers = _HEADERS["" if body is None else request.content_type]
-            before = None if check is None else partial(check, f"{method} {path}")
-            sent = HttpRequest(method, path, request.query, headers, body, limit, self.pool, before_send=before)
+            checked = None if check is None else partial(check, f"{method} {path}")
+            sent = HttpRequest(method, path, request.query, headers, body, limit, self.pool, False, checked)
             try:
                 answer = await sender.exchange(sent, limit, self.on_warning)
-            except NotFoundError as error:
-                if guard is not None:
-                    guard.ended(unknown=False)
-                if moved:
-                    raise
-                request, moved = await self._moved_request(request, error, way or self), True
             except BaseException as error:
+                unknown = may_have_been_carried_out(error)
                 if guard is not None:
-                    guard.ended(unknown=may_have_been_carried_out(error))
-                raise
-            else:
-                if guard is not None:
-                    guard.ended(unknown=False)
-                found = _answer(request, answer.body)
-                if self.on_written is not None:
-                    self.on_written(request, found)
-                return found
+                    guard.ended(unknown=unknown)
+                if unknown and way is not None:
+                    way.lost_sight(asked, key, before)
+                if not isinstance(error, NotFoundError) or request is not asked:
+                    raise
+                request = await self._moved_request(request, error, way or self)
+                continue
+            if guard is not None:
+                guard.ended(unknown=False)
+            found = _answer(request, answer.body)
+            if way is not None:
+                way.carried_out(asked, key, before, found)
+            elif self.on_written is not None:
+                self.on_written(request, found)
+            return found if request.decode is None or found is None else request.decode(found)
 
     async def _moved_request(self, request: WriteRequest, error: NotFoundError, way: Way) -> WriteRequest:
         known, verb = request.kind, request.verb
         moved = await self.moved(known, error, request.timeout)
-        names_version = verb in ("update", "apply") or (verb == "create" and not request.subresource)
-        if moved.type.api_version != known.type.api_version and names_version:
-            raise error  # the verb encodes the object again for the other version
         if moved.namespaced and not request.namespace and verb == "delete_collection":
             raise error  # delete_collection has no default namespace
-        return msgspec.structs.replace(request, kind=moved, namespace=place_of(way, moved, request.namespace))
+        body = request.body
+        if request.obj is not None and moved.type.api_version != known.type.api_version:
+            body = encode_object(moved.type, request.obj).body
+            body = json_for_yaml(body) if verb == "apply" else body
+        place, decode = place_of(way, moved, request.namespace), request.decode and moved.decode
+        return msgspec.structs.replace(request, kind=moved, namespace=place, body=body, decode=decode)
 
     async def moved(self, known: BoundKind, error: NotFoundError, timeout: float | None) -> BoundKind:
         """Return the current resource of a kind if a 404 shows that its path is no longer served."""

@@ -9,14 +9,14 @@ Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpack, overload
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
-from deltaloop.api.json_writing import json_for_yaml, plain_fields, plain_json, sorted_json, write_json
+from deltaloop.api.json_writing import encode_json, json_for_yaml, plain_fields, plain_json, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import DEFAULT_PAGE_SIZE, ListOptions
 from deltaloop.api.resource import Resource, typed
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 W = TypeVar("W")
 
-Change: TypeAlias = Callable[[dict[str, Any]], object]
-Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-_StoreVerb: TypeAlias = Literal["create", "update", "apply"]
+Change: TypeAlias = "Callable[[dict[str, Any]], object]"
+Patch: TypeAlias = "Mapping[str, Any] | Sequence[Mapping[str, Any]]"
+_StoreVerb: TypeAlias = "Literal['create', 'update', 'apply']"
 
 _CONFLICT_TRIES: Final = 5
 _NO_OPTIONS: Final = LogOptions()
@@ -521,8 +521,7 @@ class Verbs:
             ConflictError: If a precondition in ``options`` is not met.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
-        found = await self._way.write(self._request("delete", known, name, **keywords))
-        return found if known.decode is None or found is None else known.decode(found)
+        return await self._way.write(self._request("delete", known, name, decode=known.decode, **keywords))
 
     @overload
     async def delete_collection(
@@ -602,18 +601,18 @@ class Verbs:
             before = b""
         else:
             fields, name, place = present.to_dict(), present.name, present.namespace
-            before = sorted_json(fields)
+            before = encode_json(fields)
         change(fields)
-        body = plain_json(fields, sorted_json, before)
-        if present is not None and body == before:
+        body = plain_json(fields, before)
+        if present is not None and body is before:
             return _UNCHANGED, present if known.decode is None else known.decode(present)
-        outgoing = encode_object(known.type, fields, sorted_json, body)
+        outgoing = encode_object(known.type, fields, body)
         if outgoing.name != name or outgoing.namespace != place:
             problem = f"must not change name or namespace of {known.text} {name!r}."
             raise InvalidArgumentError(problem, argument="change")
-        verb: _StoreVerb = "update" if before else "create"
+        verb: _StoreVerb = "create" if present is None else "update"
         made = await self._store(verb, known, fields, outgoing, namespace=namespace, options=options, timeout=timeout)
-        return _UPDATED if before else _CREATED, made
+        return _CREATED if present is None else _UPDATED, made
 
     async def edit(
         self,
@@ -848,7 +847,7 @@ class Verbs:
         unchanged: T = typed(known.type, present)
         return unchanged
 
-    async def _store(
+    def _store(
         self,
         verb: _StoreVerb,
         known: BoundKind,
@@ -860,7 +859,7 @@ class Verbs:
         subresource: str | None = None,
         options: WriteOptions | None = None,
         timeout: float | None = None,
-    ) -> Any:
+    ) -> Coroutine[Any, Any, Any]:
         outgoing = outgoing or encode_object(known.type, obj)
         if not outgoing.name and verb != "create":
             raise MalformedObjectError(
@@ -886,26 +885,12 @@ class Verbs:
             version=outgoing.version,
             generate_name=outgoing.generate_name,
             timeout=timeout,
+            decode=known.decode,
+            obj=obj,
         )
-        try:
-            stored = await self._way.write(request)
-        except NotFoundError:
-            current = await self._bind(known.given, timeout)
-            if current.type.api_version == known.type.api_version:
-                raise
-            return await self._store(
-                verb,
-                current,
-                obj,
-                force=force,
-                namespace=namespace,
-                subresource=subresource,
-                options=options,
-                timeout=timeout,
-            )
-        return stored if known.decode is None else known.decode(stored)
+        return self._way.write(request)
 
-    async def _patch(
+    def _patch(
         self,
         known: BoundKind,
         name: str,
@@ -914,7 +899,7 @@ class Verbs:
         *,
         options: WriteOptions | None = None,
         **more: Any,
-    ) -> Any:
+    ) -> Coroutine[Any, Any, Any]:
         metadata: Mapping[str, Any] | None = patch.get("metadata") if isinstance(patch, Mapping) else None
         request = self._request(
             "patch",
@@ -925,10 +910,10 @@ class Verbs:
             body=write_json(patch, f"the patch of {known.text} {name!r}"),
             content_type=type.value,
             version=str(metadata.get("resourceVersion") or "") if isinstance(metadata, Mapping) else "",
+            decode=known.decode,
             **more,
         )
-        stored = await self._way.write(request)
-        return stored if known.decode is None else known.decode(stored)
+        return self._way.write(request)
 
 
 def _asked(keywords: ListKeywords) -> ListOptions:

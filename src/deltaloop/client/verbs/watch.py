@@ -5,29 +5,33 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop._internal.loop_clock import loop_clock
+from deltaloop.api.managed_fields import decode_stripped, strip_managed_fields
+from deltaloop.api.resource import decode_plain
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.watch_event import (
+    BEGINNINGS,
     EventType,
     MalformedEventError,
     WatchEvent,
     decode_watch_event,
-    decode_watch_event_in,
 )
 from deltaloop.client.core.accept import watch_accept
 from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongError
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import ResponseTooLargeError, StreamEndedError
 from deltaloop.client.options import WarningHandler
-from deltaloop.client.transport.protocol import ArrivingChunks
 from deltaloop.client.transport.sender import RequestSender
+
+if TYPE_CHECKING:
+    from deltaloop.client.transport.protocol import ArrivingChunks
 
 _LIMITS: Final = WatchLimitOptions()
 _LARGEST_BATCH: Final = 100
 _BOOKMARK: Final = EventType.BOOKMARK
-_OPEN: Final = b"{"[0]
+_CLOSE: Final = b"}"[0]
 _TIMER_EARLY: Final = 1e-6
 
 
@@ -210,13 +214,21 @@ class WatchStream:
     def received(self, limit: int = _LARGEST_BATCH) -> list[WatchEvent]:
         """Return received events without waiting. ``batch`` raises the error after the last one."""
         resource_type, drops, metadata_only = self._resource_type, self._drop_managed_fields, self._metadata_only
-        decode = decode_watch_event_in
+        decode = decode_stripped if drops else decode_plain
         events: list[WatchEvent] = []
         try:
             for data, start, end in self._framer.lines() if self._framer.unread else ():
-                if data[start] != _OPEN and (start == end or data[start:end].isspace()):
+                obj, last = None, end - 1
+                event_type, beginning, length = BEGINNINGS[data[start + 9 : start + 10]]
+                if data[start : start + length] == beginning and data[last] == _CLOSE:  # usual
+                    obj = decode(data[start + length : last], resource_type)
+                if obj is not None:
+                    event = WatchEvent(event_type, obj)
+                elif start == end or data[start:end].isspace():
                     continue
-                event = decode(data, start, end, resource_type, drops)
+                else:  # raises an error for invalid lines
+                    event = decode_watch_event(data[start:end], resource_type)
+                    event = WatchEvent(event.type, strip_managed_fields(event.object)) if drops else event
                 if metadata_only:
                     from deltaloop.client.core.metadata_only import metadata_of
 

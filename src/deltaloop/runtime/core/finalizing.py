@@ -25,8 +25,9 @@ from typing import Any, final
 from deltaloop.api.dns_names import is_qualified_name
 from deltaloop.api.resource import Resource
 from deltaloop.api.times import parse_time
+from deltaloop.runtime.core.changes import Change, Predicate
 from deltaloop.runtime.core.outcomes import Case, Raised, Returned, decide
-from deltaloop.runtime.core.predicates import And, Change, Predicate
+from deltaloop.runtime.core.predicates import And
 
 
 class FinalizerStep(Enum):

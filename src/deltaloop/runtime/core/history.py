@@ -24,7 +24,7 @@ _OVERHEAD: Final = 1024  # per object in addition to its JSON
 _AT_ONCE: Final = 64  # reconciles; sorting many together needs fewer accesses to uncached memory
 
 
-class Reconciled(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Reconciled(msgspec.Struct, frozen=True, gc=False):
     """An ended reconcile, without object data; ``ended_at`` is in monotonic seconds.
 
     ``error`` is the type of the exception (empty if there was none), because its text can contain data.

@@ -131,7 +131,7 @@ class Cooled(msgspec.Struct, frozen=True, kw_only=True):
 Fact: TypeAlias = HotLoop | Cooled
 
 
-_States: TypeAlias = tuple[Resource | None, Resource, Resource | None]
+_States: TypeAlias = "tuple[Resource | None, Resource, Resource | None]"
 """Object after the last write, before the next write, and after the next write."""
 
 

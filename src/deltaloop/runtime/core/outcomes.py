@@ -141,7 +141,7 @@ class Stopped(msgspec.Struct, frozen=True):
     """The reconcile was stopped, because leadership was lost or the program ends."""
 
 
-Ended: TypeAlias = Returned | Raised | TimedOut | Stopped
+Ended: TypeAlias = "Returned | Raised | TimedOut | Stopped"
 
 
 class Action(Enum):

@@ -19,8 +19,7 @@ request. For a create with a generated name, all keys with its prefix are uncert
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import Enum
-from typing import Final, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
@@ -50,18 +49,11 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
     reached_then: int
 
 
-Entry: TypeAlias = StoredWrite | Gone
+Entry: TypeAlias = "StoredWrite | Gone"
 
 
-class WriteKind(Enum):
-    """Kind of a write with an unknown outcome, which determines how to prove that it is over."""
-
-    CREATE = "create"
-    UPDATE = "update"
-    """Conditional on a version: an update, or a patch with a version."""
-    PATCH = "patch"
-    """Unconditional, so nothing proves that the server will not carry it out later."""
-    DELETE = "delete"
+WriteKind: TypeAlias = "Literal['create', 'update', 'patch', 'delete']"
+"""Kind of a write with an unknown outcome, which determines how to prove that it is over."""
 
 
 @final
@@ -125,14 +117,14 @@ class Overlay:
             version = present.obj.resource_version
         self.entries[key] = Gone(uid, version, now, version_number(reached))
         unknown = self._unknown.get(key)
-        if unknown is not None and unknown.uid == uid and unknown.kind in (WriteKind.UPDATE, WriteKind.DELETE):
+        if unknown is not None and unknown.uid == uid and unknown.kind in ("update", "delete"):
             del self._unknown[key]  # it was for the deleted object
 
     def lost_sight(self, key: str, kind: WriteKind, *, uid: str = "", version: str = "", now: float) -> None:
         """Record a write without a response that may have been carried out; unknown values are empty."""
         present = self._unknown.get(key)
         if present is not None and now < present.until:  # for two writes at once, only time proves that both are over
-            kind, version = WriteKind.PATCH, ""
+            kind, version = "patch", ""
         self._unknown[key] = UnknownWrite(kind, uid, version, now + UNCERTAIN_FOR)
         self.has_unknown = True
 
@@ -264,11 +256,11 @@ class Overlay:
 def _is_over(unknown: UnknownWrite, live: Resource | None) -> bool:
     """Return whether the server's state proves that a write was carried out or never will be."""
     match unknown.kind:
-        case WriteKind.CREATE:
+        case "create":
             return live is not None
-        case WriteKind.UPDATE:
+        case "update":
             return live is None or live.resource_version != unknown.version
-        case WriteKind.DELETE:
+        case "delete":
             return live is None or unknown.uid not in ("", live.uid) or live.deletion_timestamp is not None
-        case WriteKind.PATCH:
+        case "patch":
             return False

@@ -21,7 +21,7 @@ _PATHS: Final = 5
 _BY_ITSELF: Final = ("resourceVersion", "generation", "managedFields")
 _MISSING: Final = object()
 
-PathParts: TypeAlias = tuple[str | int, ...]
+PathParts: TypeAlias = "tuple[str | int, ...]"
 
 
 class _WithStatus(msgspec.Struct, gc=False):

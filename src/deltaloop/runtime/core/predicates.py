@@ -9,60 +9,18 @@ Source: controller-runtime pkg/predicate.
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
-
-import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.list_options import parsed_selector
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
+from deltaloop.runtime.core.changes import Change, Predicate
 
 if TYPE_CHECKING:
     from deltaloop.api.selectors import LabelSelector
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of an object.
-
-    Attributes:
-        verb: ``initial``, ``add``, ``update``, ``delete`` or ``delete-missed``.
-        old: Object before the change; None if it is new.
-        new: Object after the change; None if it is gone.
-    """
-
-    verb: str
-    old: Resource | None
-    new: Resource | None
-
-    @property
-    def subject(self) -> Resource | None:
-        """Return the present object, or its last state."""
-        return self.new if self.new is not None else self.old
-
-
-class Predicate(ABC):
-    """Base class for filters of changes.
-
-    You can subclass it. ``allows`` must be fast and must not change anything.
-    """
-
-    __slots__ = ()
-
-    @abstractmethod
-    def allows(self, change: Change) -> bool:
-        """Return whether a change can trigger a reconcile."""
-
-    def __and__(self, other: Predicate) -> Predicate:
-        return And(self, other)
-
-    def __or__(self, other: Predicate) -> Predicate:
-        return Or(self, other)
-
-    def __invert__(self) -> Predicate:
-        return Not(self)
 
 
 class _Compares(Predicate):

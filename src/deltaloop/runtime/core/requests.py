@@ -16,9 +16,9 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.json_values import type_of
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
 from deltaloop.api.references import ObjectReference, Trigger, reference_to
-from deltaloop.api.resource import Resource
+from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind, resource_type_of
-from deltaloop.runtime.core.predicates import Change
+from deltaloop.runtime.core.changes import Change
 from deltaloop.workqueue.errors import TerminalError
 
 _UNMAPPED: Final = 8
@@ -100,15 +100,21 @@ def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
     """
     kind = ResourceType.of(owner) if isinstance(owner, type) else owner
     version, group, name, namespaced = kind.api_version, kind.group, kind.kind, kind.namespaced
+    last: tuple[tuple[OwnerReference, ...], str, tuple[str, ...]] = ((), "", ())  # most changes keep the owners
 
     def map_owner(obj: Resource) -> Mapped:
+        nonlocal last
+        owners = obj.owner_references
+        if owners == last[0] and obj.namespace == last[1]:
+            return last[2]
         keys: tuple[str, ...] = ()
-        for reference in obj.owner_references:
+        for reference in owners:
             if reference.kind != name or (controller_only and not reference.controller):
                 continue
             if reference.api_version == version or reference.api_version.rpartition("/")[0] == group:
                 in_namespace = namespaced and obj.namespace
                 keys += (f"{obj.namespace}/{reference.name}" if in_namespace else reference.name,)
+        last = owners, obj.namespace, keys
         return keys
 
     return map_owner
@@ -147,21 +153,25 @@ def requests_for(
         return (subject.key,), trigger
     try:
         keys = keys_of(mapper(subject))
-        earlier = () if old is None or old is subject else keys_of(mapper(old))
+        if old is not None and old is not subject and (earlier := mapper(old)) is not keys:
+            keys = (*keys_of(earlier), *keys)
     except InvalidRequestsError as error:
         error.where = defined_at(mapper)
         raise
-    return keys if len(keys) < 2 and earlier in ((), keys) else dict.fromkeys((*earlier, *keys)), trigger
+    return keys if len(keys) < 2 else dict.fromkeys(keys), trigger
 
 
 def keys_of(mapped: Any) -> tuple[str, ...]:
     """Return the keys in a mapper's result, or raise InvalidRequestsError."""
+    keys: tuple[str, ...] = mapped
+    if type_of(mapped) is tuple and mapped and not mapped[1:] and type_of(mapped[0]) is str:  # usual
+        return keys
     values: Iterable[Any] = mapped
     if type(mapped) not in (list, tuple) and (
         isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)
     ):
         raise InvalidRequestsError(type(mapped).__name__)  # iterating over a string would return its letters
-    keys: tuple[str, ...] = ()
+    keys = ()
     for each in values:
         if type(each) is str or isinstance(each, str):
             keys += (each,)

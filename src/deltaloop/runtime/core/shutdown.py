@@ -22,8 +22,7 @@ program ends when no reconcile runs, or after ``Abandon``, which tells the holde
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Final, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
@@ -31,13 +30,7 @@ REPEAT_WINDOW: Final = 0.5
 """Time in seconds that is longer than a duplicate signal takes, and shorter than a second Ctrl-C by a person."""
 
 
-class Phase(Enum):
-    RUNNING = "running"
-    DRAINING = "draining"
-    CANCELLING = "cancelling"
-    ABANDONING = "abandoning"
-    LINGERING = "lingering"
-    ENDED = "ended"
+Phase: TypeAlias = "Literal['running', 'draining', 'cancelling', 'abandoning', 'lingering', 'ended']"
 
 
 @final
@@ -76,16 +69,10 @@ class End(msgspec.Struct, frozen=True):
     """End the program, because all reconciles have ended or were abandoned."""
 
 
-Effect: TypeAlias = Continue | Drain | Cancel | Abandon | Linger | End
+Effect: TypeAlias = "Continue | Drain | Cancel | Abandon | Linger | End"
 
 
-class Heard(Enum):
-    BEGINS = "begins"
-    REPEATED = "repeated"
-    """A duplicate of the first stop, which changes nothing."""
-    AT_ONCE = "at once"
-    TOO_LATE = "too late"
-    """A stop that cannot end the program any sooner."""
+Heard: TypeAlias = "Literal['begins', 'repeated', 'at once', 'too late']"
 
 
 @final
@@ -108,49 +95,49 @@ class Shutdown:
         self._repeat_window = duplicate_signal_window
         self._began_at = 0.0
         self._source = ""
-        self.phase: Phase = Phase.RUNNING
+        self.phase: Phase = "running"
 
     def stop(self, now: float, *, source: str = "") -> Heard:
         """Begin the shutdown; a second call ends it immediately. Stops without a source are never duplicates."""
-        if self.phase is Phase.RUNNING:
-            self.phase = Phase.DRAINING
+        if self.phase == "running":
+            self.phase = "draining"
             self._began_at = now
             self._source = source
-            return Heard.BEGINS
+            return "begins"
         if source and source == self._source and now - self._began_at < self._repeat_window:
-            return Heard.REPEATED
-        if self.phase in (Phase.DRAINING, Phase.CANCELLING):
-            self.phase = Phase.ABANDONING
-            return Heard.AT_ONCE
-        if self.phase is Phase.LINGERING:
-            self.phase = Phase.ENDED
-            return Heard.AT_ONCE
-        return Heard.TOO_LATE
+            return "repeated"
+        if self.phase in ("draining", "cancelling"):
+            self.phase = "abandoning"
+            return "at once"
+        if self.phase == "lingering":
+            self.phase = "ended"
+            return "at once"
+        return "too late"
 
     @property
     def stopping(self) -> bool:
-        return self.phase is not Phase.RUNNING
+        return self.phase != "running"
 
     def ask(self, now: float, *, running: int) -> Effect:
         """Return the next effect, given the number of running reconciles, including those that were told to stop."""
-        if self.phase is Phase.RUNNING:
+        if self.phase == "running":
             return Continue()
-        if not running and self.phase is not Phase.ENDED:
-            graceful = self.phase is not Phase.ABANDONING and now < self._began_at + self._grace
-            self.phase = Phase.LINGERING if graceful else Phase.ENDED
-        if self.phase is Phase.DRAINING and now >= self._began_at + self._drain_timeout:
-            self.phase = Phase.CANCELLING
-        if self.phase is Phase.CANCELLING and now >= self._began_at + self._timeout:
-            self.phase = Phase.ABANDONING
+        if not running and self.phase != "ended":
+            graceful = self.phase != "abandoning" and now < self._began_at + self._grace
+            self.phase = "lingering" if graceful else "ended"
+        if self.phase == "draining" and now >= self._began_at + self._drain_timeout:
+            self.phase = "cancelling"
+        if self.phase == "cancelling" and now >= self._began_at + self._timeout:
+            self.phase = "abandoning"
         match self.phase:
-            case Phase.DRAINING:
+            case "draining":
                 return Drain(self._began_at + self._drain_timeout)
-            case Phase.CANCELLING:
+            case "cancelling":
                 return Cancel(self._began_at + self._timeout)
-            case Phase.ABANDONING:
-                self.phase = Phase.ENDED
+            case "abandoning":
+                self.phase = "ended"
                 return Abandon()
-            case Phase.LINGERING:
+            case "lingering":
                 return Linger(self._began_at + self._grace)
             case _:
                 return End()

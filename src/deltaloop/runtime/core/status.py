@@ -41,7 +41,6 @@ _OURS: Final = {
 }
 _LONGEST_ERROR: Final = 500
 _CONTAINERS: Final = (dict, list)
-_SCALARS: Final = (str, int, bool)
 
 
 @final
@@ -200,12 +199,15 @@ class StatusChange(msgspec.Struct, eq=False):
             if conditions or _CONDITIONS in present:
                 wanted = {**wanted, _CONDITIONS: conditions}
         if self.generation and observing:
-            wanted = {**wanted, _OBSERVED: self.generation}
+            there = present[_OBSERVED] if _OBSERVED in present else None  # noqa: SIM401 - without a call
+            if there != self.generation or type(there) is not int:
+                wanted = {**wanted, _OBSERVED: self.generation}
         patch: Fields = {}
         due = False
         for name, value in wanted.items():
-            there = present[name] if name in present else None  # noqa: SIM401 - without a call
-            if value.__class__ is there.__class__ and value.__class__ in _SCALARS:
+            there = present[name] if name in present else None  # noqa: SIM401 - same
+            kind = type(value)
+            if kind is type(there) and (kind is str or kind is int or kind is bool):
                 if value != there:
                     patch[name], due = value, True
                 continue

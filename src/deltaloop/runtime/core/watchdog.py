@@ -34,7 +34,7 @@ class Blocked(msgspec.Struct, frozen=True):
     seconds: float
 
 
-WatchdogEffect: TypeAlias = Ping | Blocked | Wait
+WatchdogEffect: TypeAlias = "Ping | Blocked | Wait"
 
 
 @final

@@ -6,7 +6,7 @@ Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from typing import Any, Final, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, cast, final
 
 import msgspec
 
@@ -14,16 +14,17 @@ from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import type_of
 from deltaloop.api.keys import join_key
-from deltaloop.api.object_meta import ObjectMeta
 from deltaloop.api.references import as_resource
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.runtime.errors import OwnerGoneError
 
-_FOREGROUND: Final = "foregroundDeletion"
-_CONTROLLER: Final = {"controller": True, "blockOwnerDeletion": True}
+if TYPE_CHECKING:
+    from deltaloop.api.object_meta import ObjectMeta
 
-MutableObject: TypeAlias = MutableMapping[str, Any]
+_FOREGROUND: Final = "foregroundDeletion"
+
+MutableObject: TypeAlias = "MutableMapping[str, Any]"
 
 
 @final
@@ -61,7 +62,7 @@ def set_controller_reference(
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """
-    _set(obj, owner, resource_type, _CONTROLLER)
+    _set(obj, owner, resource_type, controls=True)
 
 
 def set_owner_reference(
@@ -77,10 +78,10 @@ def set_owner_reference(
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """
-    _set(obj, owner, resource_type, {})
+    _set(obj, owner, resource_type, controls=False)
 
 
-def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, more: dict[str, Any]) -> None:
+def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, *, controls: bool) -> None:
     owning = owner if type(owner) is Resource else as_resource(owner, "the owner")
     if type(resource_type) is ResourceType:
         api_version, kind = resource_type.api_version, resource_type.kind
@@ -92,7 +93,7 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
     present: list[dict[str, Any]]
     typed: ObjectMeta | None = None
     fields: MutableMapping[str, Any]
-    if type_of(metadata) is dict or not isinstance(metadata, ObjectMeta):
+    if type_of(metadata) is dict or not _is_object_meta(metadata):
         fields = metadata
         namespace, present = fields.get("namespace") or "", fields.get("ownerReferences") or list[dict[str, Any]]()
     else:
@@ -111,7 +112,9 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
         raise InvalidArgumentError(
             f"must have a uid, got none in {owning.key}. Use an object that was read from the server.", argument="owner"
         )
-    reference = {"apiVersion": api_version, "kind": kind, "name": owning.name, "uid": owning.uid, **more}
+    reference: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "name": owning.name, "uid": owning.uid}
+    if controls:
+        reference["controller"] = reference["blockOwnerDeletion"] = True
     if present == [reference]:
         return
     present = [*present]
@@ -119,7 +122,7 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
     for index, known in enumerate(present):
         if known == reference or _is_same(known, reference):
             place = index if place is None else place
-        elif more and known.get("controller"):
+        elif controls and known.get("controller"):
             name = fields.get("name") or "" if typed is None else typed.name
             raise AlreadyOwnedError(join_key(namespace, name), msgspec.convert(known, OwnerReference))
     if place is None:
@@ -151,7 +154,7 @@ def _is_same(known: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
 
 
 def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:
-    found: MutableMapping[str, Any] | ObjectMeta | None
+    found: object
     if type_of(obj) is dict or isinstance(obj, MutableMapping):
         fields = cast("MutableMapping[str, Any]", obj)
         found = fields.get("metadata")
@@ -160,10 +163,16 @@ def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:
             fields["metadata"] = found
     else:
         found = getattr(obj, "metadata", None)
-    if found is None or (type_of(found) is not dict and not isinstance(found, ObjectMeta | MutableMapping)):
+    if type_of(found) is not dict and not isinstance(found, MutableMapping) and not _is_object_meta(found):
         raise InvalidArgumentError(
             "must have writable metadata. Pass a dict, such as the result of Resource.edit(), or an object whose "
             "metadata is an ObjectMeta.",
             argument="object",
         )
-    return found
+    return cast("MutableMapping[str, Any] | ObjectMeta", found)
+
+
+def _is_object_meta(metadata: object) -> TypeGuard[ObjectMeta]:
+    from deltaloop.api.object_meta import ObjectMeta  # for typed objects
+
+    return isinstance(metadata, ObjectMeta)

@@ -44,7 +44,7 @@ _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 _encode: Final = msgspec.json.Encoder().encode
 
-Wait: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
+Wait: TypeAlias = "Callable[[Coroutine[Any, Any, Any]], Any]"
 
 
 @final
@@ -237,10 +237,12 @@ class StatusWriter:
         observing = observing and is_own
         name, place = self._given.name, self._given.namespace or place_of(way, known, None)
         present = way.newest(known, place, self._given.key)
-        for attempt in range(1, _TRIES + 1):
+        tries = _TRIES
+        while True:  # a range costs as much as a look at the cache
+            tries -= 1
             if present is None:
                 present = await way.server.read(known, name, must_exist=False, namespace=place)
-            if present is None or self._uid not in ("", present.uid):
+            if present is None or (self._uid and self._uid != present.uid):
                 return
             there = _status_of(present)
             if change.generation != present.generation and change.is_outdated(
@@ -266,7 +268,7 @@ class StatusWriter:
             try:
                 stored: Resource = await way.write(request)
             except ConflictError:
-                if attempt == _TRIES:
+                if not tries:
                     raise
                 present = None
             except NotFoundError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import msgspec
 
@@ -16,13 +16,18 @@ from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.api.selectors import FieldRequirement
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.informer import Informer, InformerOptions
-from deltaloop.cache.listwatch import ListWatch, ListWatchClient
+from deltaloop.cache.listwatch import ListWatch
 from deltaloop.client import Client
-from deltaloop.runtime.core.predicates import Change, When
+from deltaloop.runtime.core.changes import Change
+from deltaloop.runtime.core.predicates import When
 from deltaloop.runtime.core.tracking import Tracked, Tracking
-from deltaloop.runtime.enqueue import AcceptsKeys, Enqueue
+from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.objects.cached_views import CacheView, Views
+
+if TYPE_CHECKING:
+    from deltaloop.cache.interfaces import ListWatchClient
+    from deltaloop.runtime.enqueue import AcceptsKeys
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 

@@ -14,7 +14,9 @@ from deltaloop.api.kinds import CONFIG_MAP, EVENT, EVENTS_V1_EVENT, LEASE, NAMES
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import AlreadyExistsError, ApiError
-from deltaloop.client import Client, ClientConfig, Impersonation
+from deltaloop.client.client import Client
+from deltaloop.client.config import ClientConfig
+from deltaloop.client.core.impersonation import Impersonation
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.access import (
     READ_VERBS,

@@ -20,7 +20,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Any, Final, Self, final
+from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from aiohttp import web
 
@@ -34,11 +34,12 @@ from deltaloop.runtime.program.pages import (
     BindAddress,
     HttpPage,
     LocalRoute,
-    MayAsk,
-    MayGet,
     Route,
     StreamRoute,
 )
+
+if TYPE_CHECKING:
+    from deltaloop.runtime.program.pages import MayAsk, MayGet
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 

@@ -25,15 +25,13 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
-from deltaloop.client import Client
+from deltaloop.client.client import Client
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, require_controllers
 from deltaloop.runtime.core.access import rules_for, rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
-from deltaloop.runtime.core.readiness import CacheState, Check, Leadership, readiness, shard_check
 from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Linger, Shutdown
-from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.program.access import check_access
@@ -51,6 +49,8 @@ from deltaloop.runtime.sources import Source, is_cancelled_from_outside
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder, EventRecorder
     from deltaloop.leaderelection import LeaderElector, Term
+    from deltaloop.runtime.core.readiness import Check, Leadership
+    from deltaloop.runtime.enqueue import AcceptsKeys
     from deltaloop.runtime.program.doctor import Doctor
     from deltaloop.runtime.program.health_server import HealthServer
     from deltaloop.runtime.program.lifespans import Lifespan
@@ -67,10 +67,10 @@ _STANDBY_PERIOD: Final = 300.0
 """Seconds between two cleanups of a standby's queues."""
 
 _SIGNALLED: Final[Mapping[Heard, tuple[int, str]]] = {
-    Heard.BEGINS: (logging.INFO, "received signal, shutting down gracefully"),
-    Heard.REPEATED: (logging.DEBUG, "ignoring repeated signal"),
-    Heard.AT_ONCE: (logging.INFO, "received second signal, ending immediately"),
-    Heard.TOO_LATE: (logging.DEBUG, "ignoring signal during shutdown"),
+    "begins": (logging.INFO, "received signal, shutting down gracefully"),
+    "repeated": (logging.DEBUG, "ignoring repeated signal"),
+    "at once": (logging.INFO, "received second signal, ending immediately"),
+    "too late": (logging.DEBUG, "ignoring signal during shutdown"),
 }
 
 
@@ -217,6 +217,8 @@ class Manager:
     @property
     def leadership(self) -> Leadership:
         """Return whether this process leads, stands by, or needs no election."""
+        from deltaloop.runtime.core.readiness import Leadership  # for health pages
+
         if self._elector is None:
             return Leadership.NONE
         return Leadership.LEADING if self._elector.is_leader else Leadership.STANDBY
@@ -251,6 +253,8 @@ class Manager:
 
         Call it on the event loop.
         """
+        from deltaloop.runtime.core.readiness import CacheState, readiness, shard_check
+
         caches = [
             CacheState(
                 name=informer.name,
@@ -277,6 +281,8 @@ class Manager:
 
         Call it on the event loop.
         """
+        from deltaloop.runtime.core.readiness import Check
+
         message = ""
         if self._elector is not None:
             try:
@@ -714,7 +720,7 @@ class Manager:
 
     def __repr__(self) -> str:
         names = ", ".join(controller.name for controller in self.controllers)
-        return f"<Manager of {names or 'nothing'}, {self._shutdown.phase.value}, {self.leadership.value}>"
+        return f"<Manager of {names or 'nothing'}, {self._shutdown.phase}, {self.leadership.value}>"
 
 
 async def _run_source(source: Source, loop: ReconcileLoop, queue: AcceptsKeys) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Protocol, Self, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, final
 
 import msgspec
 
@@ -74,16 +74,20 @@ Route = Callable[[str, Mapping[str, list[str]]], Awaitable[HttpPage]]
 """Page function, called with the path below the route (without slashes around it) and the query."""
 
 
-class MayGet(Protocol):
-    """Function that returns whether the bearer of a token may get a path."""
+if TYPE_CHECKING:
 
-    async def __call__(self, token: str, path: str) -> bool: ...
+    class MayGet(Protocol):
+        """Function that returns whether the bearer of a token may get a path."""
+
+        async def __call__(self, token: str, path: str) -> bool: ...
 
 
-class MayAsk(Protocol):
-    """Function that returns the name of a token's bearer, or an empty string if RBAC does not allow the request."""
+if TYPE_CHECKING:
 
-    async def __call__(self, token: str, path: str, verb: str) -> str: ...
+    class MayAsk(Protocol):
+        """Function that returns the name of a token's bearer, or an empty string if RBAC does not allow the request."""
+
+        async def __call__(self, token: str, path: str, verb: str) -> str: ...
 
 
 Action = Callable[[str, Mapping[str, list[str]], str], Awaitable[HttpPage]]

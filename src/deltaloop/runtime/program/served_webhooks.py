@@ -16,9 +16,9 @@ from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.lister import Lister
-from deltaloop.runtime.core.readiness import Check
 
 if TYPE_CHECKING:
+    from deltaloop.runtime.core.readiness import Check
     from deltaloop.webhooks import WebhookMetrics, WebhookServer, WebhookSet
     from deltaloop.webhooks.certificates.sources import CertificateSource
     from deltaloop.webhooks.declaring import Webhook
@@ -69,6 +69,8 @@ class ServedWebhooks:
         """Return the check of ``/readyz``; empty if no webhooks are served."""
         if self._set is None or self._options is None:
             return ()
+        from deltaloop.runtime.core.readiness import Check
+
         why = "webhooks are not served" if self.server is None else self.server.not_ready()
         return (Check(name="webhooks", ok=not why, message=why),)
 

@@ -6,19 +6,21 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.shard_selector import ShardField, ShardSelector
 from deltaloop.cache.informer import Informer
-from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.program.wiring import Wire, Wires
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.runtime.reconcile.own_keys import OwnKeys
 from deltaloop.sharding.core.key_ranges import KeyRanges, ShardKey
 from deltaloop.sharding.share import Share
+
+if TYPE_CHECKING:
+    from deltaloop.runtime.enqueue import AcceptsKeys
 
 _SOME: Final = 1000
 _NOTHING: Final = ((0, 1),)

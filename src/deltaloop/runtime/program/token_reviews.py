@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from deltaloop._internal.pacing import TokenBucket
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client import Client
 from deltaloop.runtime.core.review_answers import ReviewAnswers
-from deltaloop.runtime.program.pages import TOKEN_AUDIENCE, MayAsk, MayGet
+from deltaloop.runtime.program.pages import TOKEN_AUDIENCE
+
+if TYPE_CHECKING:
+    from deltaloop.runtime.program.pages import MayAsk, MayGet
 
 _REVIEWS: Final = 2.0
 """Reviews per second of tokens from clients without any other check. Each sends two requests to the API server."""

@@ -21,7 +21,7 @@ from deltaloop.cache.errors import IndexerConflictError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.informer_options import InformerOptions
-from deltaloop.client import Client
+from deltaloop.client.client import Client
 from deltaloop.runtime.controller import Controller, as_watch, kinds_declared
 from deltaloop.runtime.core.access import READ_VERBS, AccessRule, Permission, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.declared_access import DeclaredAccess

@@ -14,8 +14,8 @@ The client reads from the server if
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
-from typing import Any, Final, Self, TypeVar, final, overload
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, final, overload
 
 import msgspec
 
@@ -24,18 +24,17 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions, parsed_selector
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import Kind, TypedKind
-from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
+from deltaloop.client.client import Client
 from deltaloop.client.discovery import BoundKind
+from deltaloop.client.options import DeleteOptions, WriteCheck
 from deltaloop.client.verbs.server import (
     EVERYTHING,
     UNSURE,
     Server,
     Unsure,
     Way,
-    WriteGuard,
     WriteRequest,
     both_checks,
-    may_have_been_carried_out,
     not_found,
     place_of,
     refuse_namespace,
@@ -47,13 +46,17 @@ from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 
+if TYPE_CHECKING:
+    from deltaloop.client.verbs.resource_list import ResourceList
+    from deltaloop.client.verbs.server import WriteGuard
+
 T = TypeVar("T")
 
 _MANY: Final = 20
 """Number of uncertain objects from which one list is cheaper than single reads."""
 _MOST_NOTED: Final = 100
 _NO_HOME: Final = "the reconciled object has none"
-_UNKNOWN: Final = {"create": WriteKind.CREATE, "update": WriteKind.UPDATE, "delete": WriteKind.DELETE}
+_UNKNOWN: Final[dict[str, WriteKind]] = {"create": "create", "update": "update", "delete": "delete"}
 _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 """Subresources whose writes change the object but return a different object."""
 
@@ -69,9 +72,9 @@ class CachedWay(msgspec.Struct, eq=False):
     _attribution: Attribution
     by: tuple[str, int, str]
     home: str
-    _write_check: WriteCheck | None
+    write_check: WriteCheck | None
     _server: Server | None = None
-    _write_guard: WriteGuard | None = None
+    write_guard: WriteGuard | None = None
     why_no_home: str = _NO_HOME
     max_staleness: float | None = None
     noted: builtins.list[OwnWrite] = []
@@ -84,8 +87,8 @@ class CachedWay(msgspec.Struct, eq=False):
             self._server = self._base.replaced(
                 home=self.home,
                 why_no_home=self.why_no_home,
-                write_check=both_checks(self._base.write_check, self._write_check),
-                write_guard=self._write_guard,
+                write_check=both_checks(self._base.write_check, self.write_check),
+                write_guard=self.write_guard,
             )
         return self._server
 
@@ -147,6 +150,8 @@ class CachedWay(msgspec.Struct, eq=False):
             return await self.server.list(
                 known, namespace=namespace, options=options, timeout=timeout, metadata_only=metadata_only
             )
+        from deltaloop.client.verbs.resource_list import ResourceList  # for lists
+
         found = view.list(namespace, parsed_selector(by_label) if by_label else None)
         version = view.informer.resource_version
         if metadata_only:
@@ -174,33 +179,23 @@ class CachedWay(msgspec.Struct, eq=False):
 
     # -- writes
 
-    async def write(self, request: WriteRequest) -> Any:
+    def write(self, request: WriteRequest) -> Coroutine[Any, Any, Any]:
         known, verb, name, namespace = request.kind, request.verb, request.name, request.namespace
         key = f"{namespace}/{name}" if namespace else name
         views = self.views.bound[known]
         view = (views.whole or views.find(namespace, name)) if name else None
         before = None if view is None else view.newest(key)
-        uid = "" if before is None else before.uid
         if verb == "delete":
             # Delete only the object that this program has seen, not a successor of the same name.
             options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
             gone = "" if view is None or view.is_uncertain(key) else view.overlay.uid_of_gone(key)
-            uid = options.uid or uid or gone
+            uid = options.uid or ("" if before is None else before.uid) or gone
             request = msgspec.structs.replace(request, options=options.replace(uid=uid))
         elif verb == "apply" and before is None and view is not None and not request.subresource:
             check = None if view.is_uncertain(key) else self.server.access_check
             if check is not None:
                 check("create", known.type, namespace, "")  # this apply creates the object
-        try:
-            answer = await self._base.write(request, self, self._write_check, self._write_guard)
-        except BaseException as error:
-            if may_have_been_carried_out(error) and not (request.options and request.options.dry_run):
-                version = before.resource_version if before is not None and before.uid == uid else ""
-                self._lost_sight(request, key, uid, version)
-            raise
-        if request.options is None or not request.options.dry_run:
-            self._carried_out(request, key, before, answer)
-        return answer
+        return self._base.write(request, self, key, before)
 
     async def bind(self, kind: Kind) -> BoundKind:
         return self.kinds.get(id(kind)) or await self._base.discovery.bind(kind)
@@ -215,35 +210,41 @@ class CachedWay(msgspec.Struct, eq=False):
         return view.newest_whole(key) if found is UNSURE else found
 
     def wrote_live(self, request: WriteRequest, answer: Any) -> None:
-        if request.options is None or not request.options.dry_run:
-            key = join_key(request.namespace, request.name)
-            name = request.name
-            view = self.views.of(request.kind.type).find(request.namespace, name) if name else None
-            self._carried_out(request, key, None if view is None else view.newest(key), answer)
+        key, name = join_key(request.namespace, request.name), request.name
+        view = self.views.of(request.kind.type).find(request.namespace, name) if name else None
+        self.carried_out(request, key, None if view is None else view.newest(key), answer)
 
-    def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
+    def lost_sight(self, request: WriteRequest, key: str, before: Resource | None) -> None:
         """Mark the objects of a write with an unknown outcome, so that they are read from the server."""
-        kind = _UNKNOWN.get(request.verb, WriteKind.PATCH)
-        if (request.subresource and kind is WriteKind.CREATE) or (kind is WriteKind.UPDATE and not request.version):
-            kind = WriteKind.PATCH
+        if request.options is not None and request.options.dry_run:
+            return
+        uid = "" if before is None else before.uid
+        if request.verb == "delete" and isinstance(request.options, DeleteOptions):
+            uid = request.options.uid
+        seen = before.resource_version if before is not None and before.uid == uid else ""
+        kind = _UNKNOWN.get(request.verb, "patch")
+        if (request.subresource and kind == "create") or (kind == "update" and not request.version):
+            kind = "patch"
         for view in self._written(request, request.name):
             if request.verb == "delete_collection":
                 for obj in view.list(request.namespace, None):
-                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
+                    view.lost_sight(obj.key, "delete", uid=obj.uid, version=obj.resource_version)
             elif request.generate_name:
                 view.lost_sight_of_generated(join_key(request.namespace, request.generate_name))
             elif request.name:
-                version = {WriteKind.UPDATE: request.version, WriteKind.CREATE: ""}.get(kind, seen)
+                version = {"update": request.version, "create": ""}.get(kind, seen)
                 view.lost_sight(key, kind, uid=uid, version=version)
 
-    def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
+    def carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
+        if request.options is not None and request.options.dry_run:
+            return
         known, verb, part = request.kind, request.verb, request.subresource or ""
         if verb == "delete_collection":
             for obj in answer or ():
                 self._note(OwnWrite(verb="delete", kind=known.text, key=obj.key, uid=obj.uid))
                 self._deleted(obj.uid)
                 for view in self._written(request, obj.name):
-                    view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
+                    view.lost_sight(obj.key, "delete", uid=obj.uid, version=obj.resource_version)
             return
         if verb == "delete" and (answer is None or not _still_there(answer)):
             self._gone(request, key, before, answer)
@@ -278,7 +279,7 @@ class CachedWay(msgspec.Struct, eq=False):
         if version:
             base = request.version or before.resource_version
             self._attribution.wrote(before.uid, version, *self.by, base)
-        kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
+        kind: WriteKind = "delete" if request.subresource == "eviction" else "update"
         for view in self._written(request, request.name):
             view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
 
@@ -288,7 +289,7 @@ class CachedWay(msgspec.Struct, eq=False):
         self._note(OwnWrite(verb="delete", kind=request.kind.text, key=key, uid="" if before is None else before.uid))
         if gone is None or uid not in ("", gone.uid):
             for view in self._written(request, request.name):
-                view.lost_sight(key, WriteKind.DELETE, uid="", version="")
+                view.lost_sight(key, "delete", uid="", version="")
             return
         self._deleted(gone.uid)
         for view in self._written(request, request.name):

@@ -26,7 +26,7 @@ from deltaloop.workqueue.core.queue import Run
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
-Function: TypeAlias = Callable[[Request, Context], object]
+Function: TypeAlias = "Callable[[Request, Context], object]"
 
 RECONCILE: Final[contextvars.ContextVar[Context | None]] = contextvars.ContextVar("deltaloop_reconcile", default=None)
 

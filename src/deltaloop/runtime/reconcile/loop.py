@@ -25,9 +25,10 @@ from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import as_kind
-from deltaloop.cache import Lister, Registration
-from deltaloop.client import AccessCheck, Client
+from deltaloop.cache.lister import Lister
+from deltaloop.client.client import Client
 from deltaloop.client.discovery import BoundKind
+from deltaloop.client.options import AccessCheck
 from deltaloop.client.verbs.server import Server
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
@@ -49,7 +50,6 @@ from deltaloop.runtime.core.outcomes import (
 )
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import Runs, StopReason
-from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
@@ -60,14 +60,16 @@ from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
 from deltaloop.runtime.reconcile.tracing import Tracing
-from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Again, Ending, Failed, Interrupted
 from deltaloop.workqueue.core.queue import Run
 from deltaloop.workqueue.errors import TerminalError, decided
+from deltaloop.workqueue.rate_limiting import RateLimitingQueue
 from deltaloop.workqueue.slots import Slots
 
 if TYPE_CHECKING:
+    from deltaloop.cache.interfaces import Registration
     from deltaloop.events import ComponentRecorder
+    from deltaloop.runtime.enqueue import AcceptsKeys
     from deltaloop.runtime.program.lifespans import Lifespan
     from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
     from deltaloop.sharding.share import Share
@@ -322,7 +324,7 @@ class ReconcileLoop:
     async def _work(self) -> None:  # noqa: C901 - one function, so that a reconcile costs few calls
         """Reconcile keys in this task, which isolates changes to the task from other reconciles."""
         slots, share, hot, name = self._slots, self.share, self._observer.hot, self.controller.name
-        task, keys, began_at, goes_on, has_waited = asyncio.current_task(), 0, 0.0, False, False
+        task, keys, began_at, now, goes_on, has_waited = asyncio.current_task(), 0, 0.0, 0.0, False, False
         assert slots is not None
         assert task is not None
         try:
@@ -355,14 +357,15 @@ class ReconcileLoop:
                         self._free(run, error)
                         raise
                     has_waited = bool(run.context.client._cached.noted)  # noqa: SLF001 - same; other tasks ran meanwhile
-                    ending = self._finish(run, ended)
+                    now = self._clock()
+                    ending = self._finish(run, ended, now)
                 except Exception as error:  # noqa: BLE001 - the queue logs it and tries the key again
                     ending = Failed(error)
                 finally:
                     goes_on = slots.end(taken, ending)  # whether another key has this slot
                 if not goes_on:
                     return
-                keys, now = keys + 1, self._clock()
+                keys += 1
                 began_at = now if has_waited else began_at or now
                 if (
                     ending is not SUCCEEDED
@@ -458,7 +461,7 @@ class ReconcileLoop:
             self._look()
         return run
 
-    def _finish(self, run: Execution, ended: Ended | None) -> Ending:
+    def _finish(self, run: Execution, ended: Ended | None, now: float) -> Ending:
         """Record the end of a reconcile (None for the usual one), and return what becomes of its key."""
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
@@ -476,9 +479,9 @@ class ReconcileLoop:
 
             note_missing_right(decision.error, self.controller.name)
         news = self._news(run) if self._failing else None
-        self._observer.ended(run, decision, now=self._clock(), news=news)
+        self._observer.ended(run, decision, now=now, news=news)
         if self.share is not None and [each.source for each in run.context.triggers] != ["shard"]:
-            self.share.time.add(self.share.number_of(run.key), self._clock() - run.started_at)
+            self.share.time.add(self.share.number_of(run.key), now - run.started_at)
         if self.shared.tracker is not None:
             exists = self.cached(run.key) is not None
             self.shared.tracker.ended(run.key, succeeded=decision.row.action in SUCCESSES, exists=exists)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.keys import split_meta_namespace_key
 from deltaloop.api.references import Trigger
-from deltaloop.client import Client
+from deltaloop.client.client import Client
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
@@ -113,27 +113,27 @@ class Observer:
                 },
             )
         writes = context.client._cached.noted  # noqa: SLF001 - of the same family
-        kept, dropped = tuple(writes), 0
-        if len(kept) > _WRITES_KEPT:
+        kept, dropped = tuple(writes) if writes else (), 0
+        if writes and len(kept) > _WRITES_KEPT:
             kept, dropped = kept[:_WRITES_KEPT], context.client.writes_dropped + len(kept) - _WRITES_KEPT
         self._history.add(
-            Reconciled(
-                controller=self._name,
-                kind=self._kind,
-                key=run.key,
-                number=run.number,
-                ended_at=now,
-                seconds=seconds,
-                attempt=context.attempts,
-                result=result,
-                error="" if error is None else type(error).__name__,
-                triggers=context.triggers,
-                triggers_dropped=context.triggers_dropped,
-                writes=kept,
-                writes_dropped=dropped,
-                action=row.action,
-                cleanup=context.cleanup,
-                range="" if self._share is None else self._share.range_name(run.key),
+            Reconciled(  # by position, because Python builds a dict for more than 15 keywords
+                self._name,
+                self._kind,
+                run.key,
+                run.number,
+                now,
+                seconds,
+                context.attempts,
+                result,
+                "" if error is None else type(error).__name__,
+                context.triggers,
+                context.triggers_dropped,
+                kept,
+                dropped,
+                row.action,
+                context.cleanup,
+                "" if self._share is None else self._share.range_name(run.key),
             )
         )
         if self.hot is not None and (writes or run.key in self.hot.watched):

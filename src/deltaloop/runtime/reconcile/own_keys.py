@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from deltaloop.runtime.enqueue import AcceptsKeys
-
 if TYPE_CHECKING:
+    from deltaloop.runtime.enqueue import AcceptsKeys
     from deltaloop.sharding.share import Share
 
 _MOST_ELSEWHERE: Final = 10_000

@@ -24,7 +24,7 @@ from deltaloop.runtime.reconcile.execution import running_reconcile
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteReason, made
 from deltaloop.testing.programs.core.settling import QueueState
-from deltaloop.workqueue.delaying import DelayedItem
+from deltaloop.workqueue.shown_items import DelayedItem
 
 _FLUSH: Final = 5.0
 _MISTAKES: Final = (InvalidArgumentError, InvalidResultError, NotAwaitedError, UndeclaredAccessError, WaitOnLoopError)

@@ -17,8 +17,8 @@ import msgspec
 from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop.workqueue.core.delay_heap import DelayHeap, WaitingItem
 from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Finished, Interrupted, Retried, RunOutcome
-from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
+from deltaloop.workqueue.core.queue_order import QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
 
 K = TypeVar("K", bound=Hashable)
@@ -59,7 +59,7 @@ class DelayingCore(QueueCore[K]):
     def _add_after(self, item: K, now: float, delay: float, log: TriggerLog, *, paid: bool = False) -> AddOutcome:
         if self._shutting_down:
             self._ignored += 1
-            return AddOutcome.IGNORED
+            return "ignored"
         self._retries += 1
         if self._observed:
             self._tell(Retried())
@@ -70,7 +70,7 @@ class DelayingCore(QueueCore[K]):
         present = delays[item] if item in delays else None  # noqa: SIM401 - without a call
         if present is None:
             self._delays.put(WaitingItem(item, due_at, log, paid))
-            return AddOutcome.DELAYED
+            return "delayed"
         present.triggers.extend(log)
         unneeded = paid
         if due_at < present.due_at:
@@ -78,7 +78,7 @@ class DelayingCore(QueueCore[K]):
             self._delays.put(WaitingItem(item, due_at, present.triggers, paid))
         if unneeded:
             self._refund(item)
-        return AddOutcome.MERGED
+        return "merged"
 
     def promote(self, now: float) -> int:
         """Add all due items, and return their number."""
@@ -94,7 +94,7 @@ class DelayingCore(QueueCore[K]):
         self._merge(delay.item, now, waiting, delay.triggers)
         if delay.paid:
             self._refund(delay.item)
-        return AddOutcome.MERGED
+        return "merged"
 
     def _refund(self, item: K) -> None:
         """Handle an unused delay of a rate limiter. Subclasses override this."""
@@ -122,7 +122,7 @@ class DelayingCore(QueueCore[K]):
         if isinstance(ending, Interrupted) and ending.delay > 0 and not run.handed_on:
             run.handed_on = True
             outcome = self._add_after(run.item, now, ending.delay, run.triggers.copy())
-            fate = RunOutcome.GIVEN_UP if outcome is AddOutcome.IGNORED else RunOutcome.PUT_BACK
+            fate: RunOutcome = "given up" if outcome == "ignored" else "put back"
             return Finished(fate=fate, delay=ending.delay)
         if not isinstance(ending, Again):
             return super()._settle(run, now, ending)
@@ -132,7 +132,7 @@ class DelayingCore(QueueCore[K]):
             log.extend(run.triggers)
         log.add(ending.trigger)
         outcome = self._add_after(run.item, now, ending.delay, log)
-        fate = RunOutcome.GIVEN_UP if outcome is AddOutcome.IGNORED else RunOutcome.REPEATED
+        fate = "given up" if outcome == "ignored" else "repeated"
         return Finished(fate=fate, delay=max(0.0, ending.delay))
 
     def statistics(self, now: float) -> QueueStatistics:

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Final, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
-
-@final
-class AddOutcome(Enum):
-    QUEUED = "queued"
-    """The item joined the queue."""
-    MERGED = "merged"
-    """The item was already waiting for a run, and the triggers were merged."""
-    POSTPONED = "postponed"
-    """The item is being processed, and joins the queue afterwards."""
-    DELAYED = "delayed"
-    IGNORED = "ignored"
-    PARKED = "parked"
-    """The item failed permanently and became a dead letter."""
+AddOutcome: TypeAlias = "Literal['queued', 'merged', 'postponed', 'delayed', 'ignored', 'parked']"
 
 
 @final
@@ -46,7 +33,7 @@ class Retried(msgspec.Struct, frozen=True):
     """A delayed add was requested. client-go counts it as a retry."""
 
 
-Fact: TypeAlias = Added | Started | Done | Retried
+Fact: TypeAlias = "Added | Started | Done | Retried"
 
 
 @final
@@ -89,22 +76,9 @@ def ending_of(error: BaseException | None, again: Again | None) -> Ending:
     return Failed(error) if isinstance(error, Exception) else Interrupted()
 
 
-@final
-class RunOutcome(Enum):
-    FINISHED = "finished"
-    RETRIED = "retried"
-    """The run failed and will be retried."""
-    REPEATED = "repeated"
-    """The run requested a later run."""
-    PUT_BACK = "put back"
-    """The run was interrupted. The item is queued again, without counting a failure."""
-    UNHANDLED = "unhandled"
-    """The run failed, and this type of queue has no retries: the caller must handle the error."""
-    GIVEN_UP = "given up"
-    """The item needs another run, but the queue is shut down."""
-    PARKED = "parked"
-    """The run failed permanently, and the item became a dead letter."""
-    OVER = "over"
+RunOutcome: TypeAlias = (
+    "Literal['finished', 'retried', 'repeated', 'put back', 'unhandled', 'given up', 'parked', 'over']"
+)
 
 
 @final
@@ -125,7 +99,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def suppressed(self) -> bool:
         """Whether the queue handled the error, so that the worker continues."""
-        return self.error is not None and self.fate in (RunOutcome.RETRIED, RunOutcome.GIVEN_UP, RunOutcome.PARKED)
+        return self.error is not None and self.fate in ("retried", "given up", "parked")
 
 
-FINISHED: Final = Finished(fate=RunOutcome.FINISHED)
+FINISHED: Final = Finished(fate="finished")

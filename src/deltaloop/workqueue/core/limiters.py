@@ -284,7 +284,7 @@ class WithJitterRateLimiter(_AroundRateLimiter[K]):
         return min(jitter(delay, self._factor, random=self._random()), sys.float_info.max)
 
 
-ErrorMatch: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
+ErrorMatch: TypeAlias = "type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]"
 """Errors of a rule: a type, several types, or a function that returns whether an error matches."""
 
 

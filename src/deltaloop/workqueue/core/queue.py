@@ -36,10 +36,9 @@ from deltaloop.workqueue.core.facts import (
     Failed,
     Finished,
     Interrupted,
-    RunOutcome,
     Started,
 )
-from deltaloop.workqueue.core.orders import FirstInFirstOut, QueueOrder
+from deltaloop.workqueue.core.queue_order import FirstInFirstOut, QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTriggers, TriggerLog
 
 K = TypeVar("K", bound=Hashable)
@@ -108,10 +107,6 @@ class QueueStatistics(msgspec.Struct, frozen=True, kw_only=True):
     parked_dropped: int = 0
 
 
-# Module variables, because access to an enum member costs as much as a call, and this runs for each operation.
-_QUEUED, _MERGED, _POSTPONED = AddOutcome.QUEUED, AddOutcome.MERGED, AddOutcome.POSTPONED
-
-
 class QueueCore(Generic[K]):
     can_delay: ClassVar[bool] = False
 
@@ -150,14 +145,14 @@ class QueueCore(Generic[K]):
     def add(self, item: K, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         if self._shutting_down:
             self._ignored += 1
-            return AddOutcome.IGNORED
+            return "ignored"
         dirty = self._dirty
         if item in dirty:
             dirty[item].add(trigger, priority=priority)
             self._merged += 1
             if self._order is not None:
                 self._touch(item, now, priority)
-            return _MERGED
+            return "merged"
         if trigger is None:
             log = TriggerLog(self._max_triggers, priority, self._merge_triggers, now)
         elif self._max_triggers:
@@ -168,7 +163,7 @@ class QueueCore(Generic[K]):
             return self._join(item, now, log)
         dirty[item] = log
         self._line.append(item)
-        return _QUEUED
+        return "queued"
 
     def _log(self, trigger: object | None = None, *, priority: int | None = None) -> TriggerLog:
         if trigger is None:
@@ -193,9 +188,9 @@ class QueueCore(Generic[K]):
         if self._observed:
             self._tell(Added())
         if item in self._processing:
-            return _POSTPONED
+            return "postponed"
         self._push(item, now, log)
-        return _QUEUED
+        return "queued"
 
     def _push(self, item: K, now: float, log: TriggerLog) -> None:
         if self._order is None:
@@ -260,7 +255,7 @@ class QueueCore(Generic[K]):
         """End a run in any case, and schedule another run if necessary."""
         item, processing = run.item, self._processing
         if item not in processing or processing[item] is not run:
-            return Finished(fate=RunOutcome.OVER, error=ending.error if isinstance(ending, Failed) else None)
+            return Finished(fate="over", error=ending.error if isinstance(ending, Failed) else None)
         if ending is SUCCEEDED and item not in self._to_forget and not self._observed:
             del processing[item]
             run.over = True
@@ -276,15 +271,15 @@ class QueueCore(Generic[K]):
         if isinstance(ending, Interrupted):
             return self._put_back(run, now)
         if isinstance(ending, Failed):
-            return Finished(fate=RunOutcome.UNHANDLED, error=ending.error)
+            return Finished(fate="unhandled", error=ending.error)
         self.forget(run.item)
         return FINISHED
 
     def _put_back(self, run: Run[K], now: float) -> Finished:
         if run.handed_on:  # the worker requested another run before the interruption, and it has the triggers
-            return Finished(fate=RunOutcome.PUT_BACK)
+            return Finished(fate="put back")
         outcome = self._hand_on(run, now)
-        return Finished(fate=RunOutcome.GIVEN_UP if outcome is AddOutcome.IGNORED else RunOutcome.PUT_BACK)
+        return Finished(fate="given up" if outcome == "ignored" else "put back")
 
     def _hand_on(self, run: Run[K], now: float) -> AddOutcome:
         """Make the item of a run dirty, with the run's triggers in front of newer triggers."""
@@ -293,10 +288,10 @@ class QueueCore(Generic[K]):
         log = run.triggers.copy()
         if waiting is not None:
             self._put_in_front(run.item, log, waiting)
-            return AddOutcome.MERGED
+            return "merged"
         if self._shutting_down:
             self._ignored += 1
-            return AddOutcome.IGNORED
+            return "ignored"
         return self._join(run.item, now, log)
 
     def _put_in_front(self, item: K, log: TriggerLog, waiting: TriggerLog) -> None:

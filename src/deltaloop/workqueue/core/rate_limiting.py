@@ -26,10 +26,10 @@ import msgspec
 
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS, DeadLetters, ParkedItem
 from deltaloop.workqueue.core.delaying import DelayingCore, check_delay
-from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Finished, Retried, RunOutcome
+from deltaloop.workqueue.core.facts import AddOutcome, Ending, Failed, Finished, Retried
 from deltaloop.workqueue.core.limiters import RateLimiter, taker_back
-from deltaloop.workqueue.core.orders import QueueOrder
 from deltaloop.workqueue.core.queue import QueueStatistics, Run
+from deltaloop.workqueue.core.queue_order import QueueOrder
 from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, IsEcho, MergeTriggers, TriggerLog
 from deltaloop.workqueue.errors import is_terminal
 
@@ -91,7 +91,7 @@ class RateLimitingCore(DelayingCore[K]):
             return outcome
         if self._shutting_down and (retried is None or item not in self._dirty):
             self._ignored += 1
-            return AddOutcome.IGNORED
+            return "ignored"
         log = self._log(priority=priority)
         return self._pay_and_add(item, now, self._ask(item, error), retried=retried, log=log, trigger=trigger)[0]
 
@@ -135,30 +135,30 @@ class RateLimitingCore(DelayingCore[K]):
             self._order.touch(item, now, priority=priority)
         if paid:
             self._refund(item)
-        return AddOutcome.MERGED, 0.0
+        return "merged", 0.0
 
     def _settle(self, run: Run[K], now: float, ending: Ending) -> Finished:
         if not isinstance(ending, Failed):
             return super()._settle(run, now, ending)
         error, item = ending.error, run.item
         if run.handed_on and item in self._dead:
-            return Finished(fate=RunOutcome.PARKED, error=error)
+            return Finished(fate="parked", error=error)
         if not run.handed_on and self._is_for_good(item, run, error):
             run.handed_on = True
             outcome = self._park(item, now, run.triggers.copy(), error=error, attempts=run.failures + 1)
-            return Finished(fate=RunOutcome.PARKED if outcome is AddOutcome.PARKED else RunOutcome.RETRIED, error=error)
+            return Finished(fate="parked" if outcome == "parked" else "retried", error=error)
         if self._shutting_down and item not in self._dirty:
             self._ignored += 1
-            return Finished(fate=RunOutcome.GIVEN_UP, error=error)
+            return Finished(fate="given up", error=error)
         if run.handed_on:  # the worker requested the retry
-            return Finished(fate=RunOutcome.RETRIED, error=error)
+            return Finished(fate="retried", error=error)
         limiter_error: Exception | None = None
         try:
             delay = self._ask(item, error)
         except Exception as broken:  # noqa: BLE001  # a broken limiter must not lose the item; the driver logs it
             delay, limiter_error = BROKEN_LIMITER_DELAY, broken
         _, delay = self._pay_and_add(item, now, delay, retried=run, log=self._log(), paid=limiter_error is None)
-        return Finished(fate=RunOutcome.RETRIED, delay=delay, error=error, limiter_error=limiter_error)
+        return Finished(fate="retried", delay=delay, error=error, limiter_error=limiter_error)
 
     # Dead letters
 
@@ -177,10 +177,10 @@ class RateLimitingCore(DelayingCore[K]):
             waiting = None
         if waiting is not None:
             self._put_in_front(item, log, waiting)
-            outcome = AddOutcome.MERGED
+            outcome: AddOutcome = "merged"
         else:
             self._dead.put(ParkedItem(item, error, attempts, log, now))
-            outcome = AddOutcome.PARKED
+            outcome = "parked"
         self.forget(item)
         return outcome
 
@@ -196,7 +196,7 @@ class RateLimitingCore(DelayingCore[K]):
                 if held is not None:
                     held.triggers.extend(log)
                     self._merged += 1
-                    return AddOutcome.MERGED
+                    return "merged"
         if letter is not None:
             self._dead.remove(item)
             older = letter.triggers.copy()

@@ -9,7 +9,7 @@ import msgspec
 
 DEFAULT_MAX_TRIGGERS: Final = 16
 
-IsEcho: TypeAlias = Callable[[Any, object], bool]
+IsEcho: TypeAlias = "Callable[[Any, object], bool]"
 """Function that returns whether a failed run of an item caused a trigger. It must not raise."""
 
 MergeTriggers: TypeAlias = Callable[[tuple[object, ...], object], Sequence[object]]
@@ -46,7 +46,7 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
             return
         kept, bound = self.kept, self.bound
         if self.merge is None or not kept:
-            kept = (*kept, trigger)
+            kept += (trigger,)
         else:
             before = len(kept)
             kept = tuple(self.merge(kept, trigger))[: before + 1]

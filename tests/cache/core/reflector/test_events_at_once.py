@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.reflector.effects import Verdict
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from tests.cache.core.reflector.test_machine import PAGED, bookmark
@@ -36,7 +35,7 @@ def events_at_once(kind: type[ReflectorMachine], sent: list[WatchEvent], version
     while len(verdicts) < len(sent):
         left = sent[len(verdicts) :]
         taken = machine.watch_events(left, 0.2)
-        verdicts += [Verdict.APPLY] * taken or [machine.watch_event(left[0], 0.2)]
+        verdicts += ["apply"] * taken or [machine.watch_event(left[0], 0.2)]
     return [verdicts, machine.statistics(), machine.watch_ended(0.5, random=0.0) is None]
 
 

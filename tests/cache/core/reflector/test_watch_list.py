@@ -7,7 +7,7 @@ import pytest
 from deltaloop._internal.pacing import Wait
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.watch_event import EventType, WatchEvent
-from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe, Verdict
+from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
 from deltaloop.cache.core.reflector.states import ReflectorPhase
@@ -65,20 +65,20 @@ def test_objects_of_list_are_collected_at_once() -> None:
 
 def test_initial_events_are_collected_until_end_bookmark() -> None:
     machine = receiving()
-    assert machine.initial_event(added("a", 1), 0.0) is Verdict.HOLD
-    assert machine.initial_event(added("b", 2), 0.0) is Verdict.HOLD
-    assert machine.initial_event(WatchEvent(EventType.MODIFIED, pod("a", 3)), 0.0) is Verdict.HOLD
-    assert machine.initial_event(WatchEvent(EventType.DELETED, pod("b", 4)), 0.0) is Verdict.HOLD
-    assert machine.initial_event(WatchEvent(EventType.ADDED, nameless(5)), 0.0) is Verdict.SKIP
-    assert machine.initial_event(WatchEvent(EventType.BOOKMARK, nameless(6)), 0.0) is Verdict.BOOKMARK
-    assert machine.initial_event(initial_events_end(6, says="false"), 0.0) is Verdict.BOOKMARK
+    assert machine.initial_event(added("a", 1), 0.0) == "hold"
+    assert machine.initial_event(added("b", 2), 0.0) == "hold"
+    assert machine.initial_event(WatchEvent(EventType.MODIFIED, pod("a", 3)), 0.0) == "hold"
+    assert machine.initial_event(WatchEvent(EventType.DELETED, pod("b", 4)), 0.0) == "hold"
+    assert machine.initial_event(WatchEvent(EventType.ADDED, nameless(5)), 0.0) == "skip"
+    assert machine.initial_event(WatchEvent(EventType.BOOKMARK, nameless(6)), 0.0) == "bookmark"
+    assert machine.initial_event(initial_events_end(6, says="false"), 0.0) == "bookmark"
     assert machine.resource_version == "", "nothing counts before it is whole"
     assert machine.initial_event(initial_events_end(7), 1.0) == CompleteList((pod("a", 3),), "7", 1)
     assert (machine.phase, machine.resource_version) == (ReflectorPhase.STREAMING, "7")
     seen = machine.statistics()
     assert (seen.lists, seen.streamed_lists, seen.streams, seen.list_requests, seen.skipped) == (1, 1, 1, 0, 1)
     assert seen.last_confirmed_at == 1.0
-    assert machine.watch_event(added("c", 8), 2.0) is Verdict.APPLY
+    assert machine.watch_event(added("c", 8), 2.0) == "apply"
     assert machine.watch_ended(400.0, random=0.0) is None
 
 

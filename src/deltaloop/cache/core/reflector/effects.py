@@ -8,8 +8,7 @@ Source: client-go tools/cache/reflector.go; Kubernetes API concepts, "Semantics 
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -84,7 +83,7 @@ class Probe(msgspec.Struct, frozen=True):
     options: ListOptions
 
 
-Effect: TypeAlias = ListPage | OpenWatchList | OpenWatch | Probe | Wait
+Effect: TypeAlias = "ListPage | OpenWatchList | OpenWatch | Probe | Wait"
 
 
 class CompleteList(msgspec.Struct, frozen=True):
@@ -102,8 +101,4 @@ class CompleteList(msgspec.Struct, frozen=True):
     unread: Unread = NOTHING_UNREAD
 
 
-class Verdict(Enum):
-    APPLY = "apply"
-    BOOKMARK = "bookmark"
-    SKIP = "skip"
-    HOLD = "hold"
+Verdict: TypeAlias = "Literal['apply', 'bookmark', 'skip', 'hold']"

@@ -89,7 +89,7 @@ _PROBE_PERIOD: Final = 60.0
 _BOUND_AFTER: Final = 5.0
 # Module variables, because access to an enum member costs as much as a call, and this runs for each event.
 _STREAMING, _RECEIVING = ReflectorPhase.STREAMING, ReflectorPhase.RECEIVING
-_BOOKMARK, _APPLY = EventType.BOOKMARK, Verdict.APPLY
+_BOOKMARK: Final = EventType.BOOKMARK
 
 
 @final
@@ -280,7 +280,7 @@ class ReflectorMachine:
         self._counts.saw_bytes(now)
         if not self._initial.is_through:
             self._progress_at = now
-        return Verdict.APPLY
+        return "apply"
 
     def _end_of_initial_events(self, event: WatchEvent, now: float) -> CompleteList:
         listed = self._initial.whole(event.object.resource_version)
@@ -402,14 +402,14 @@ class ReflectorMachine:
             counts.last_event_at = now
         else:
             counts.skipped += 1
-            return Verdict.SKIP
+            return "skip"
         if self._initial_events_first and event_type is not EventType.ADDED:
             self._initial_events_first = False
         if version and not self._initial_events_first:
             self.resource_version = version
         self._stream_events += 1
         counts.succeeded(now)
-        return Verdict.BOOKMARK if event_type is _BOOKMARK else _APPLY
+        return "bookmark" if event_type is _BOOKMARK else "apply"
 
     def watch_events(self, events: Sequence[WatchEvent], now: float) -> int:
         """Process the leading changes of a batch, and return how many events to apply.

@@ -114,19 +114,19 @@ class InitialEvents:
         obj = event.object
         if event.type is EventType.BOOKMARK:
             self.is_through = True
-            return Verdict.BOOKMARK
+            return "bookmark"
         if event.type is not EventType.ADDED or (self.bound and is_newer(obj.resource_version, self.bound)):
             self.is_through = True
         if not obj.name:
             self._skipped += 1
-            return Verdict.SKIP
+            return "skip"
         if obj.key in self._objects:
             self.is_through = True
         if event.type is EventType.DELETED:
             self._objects.pop(obj.key, None)
         else:
             self._objects[obj.key] = obj
-        return Verdict.HOLD
+        return "hold"
 
     def whole(self, resource_version: str) -> CompleteList:
         return CompleteList(tuple(self._objects.values()), resource_version, self._skipped)
