@@ -15,7 +15,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import Kind, TypedKind
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidControllerError
-from deltaloop.runtime.objects.status import Statuses, StatusWriter
+from deltaloop.runtime.objects.status import Statuses, StatusWriter, status_writer
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 from deltaloop.runtime.reconcile.client import ReconcileClient
 
@@ -162,7 +162,7 @@ class Context(msgspec.Struct, eq=False):
         if statuses is None:
             raise RuntimeError("ctx.status requires a context made by a manager")
         way = self.client._cached  # noqa: SLF001 - of the same family
-        return StatusWriter(obj, way=way, statuses=statuses, on_error=on_error, wait=self.wait)
+        return status_writer(obj, way, statuses, on_error, self.wait)
 
     @overload
     async def track(self, kind: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
