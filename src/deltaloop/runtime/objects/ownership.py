@@ -17,7 +17,6 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.references import as_resource
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind
-from deltaloop.runtime.errors import OwnerGoneError
 
 if TYPE_CHECKING:
     from deltaloop.api.object_meta import ObjectMeta
@@ -107,6 +106,8 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, co
         )
     if owning.deletion_timestamp is not None and _FOREGROUND in owning.finalizers:
         problem = "is being deleted in the foreground, so the garbage collector would delete the children immediately"
+        from deltaloop.runtime.objects.errors import OwnerGoneError
+
         raise OwnerGoneError(f"{kind} {owning.key}", f"{problem}. Omit the owner reference")
     if not owning.uid:
         raise InvalidArgumentError(

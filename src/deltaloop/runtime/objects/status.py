@@ -30,7 +30,7 @@ from deltaloop.client.verbs.server import WriteRequest, place_of
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.core.own_writes import status_of
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
-from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
+from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile.client import CachedWay
 
@@ -194,6 +194,8 @@ class StatusWriter(msgspec.Struct, eq=False):
         Raises:
             WaitOnLoopError: If it is used in an ``async def`` function.
         """
+        from deltaloop.runtime.reconcile.errors import WaitOnLoopError
+
         try:
             return cast("Self", self._wait(self.__aenter__()))
         except WaitOnLoopError:
@@ -254,6 +256,8 @@ class StatusWriter(msgspec.Struct, eq=False):
                 found = await way.server.read(known, name, must_exist=False, namespace=place)
                 if found is None or found.uid != present.uid:
                     return
+                from deltaloop.runtime.objects.errors import NoStatusSubresourceError
+
                 raise NoStatusSubresourceError(known.type) from None
             else:
                 for field in kept.learn(patch, _status_of(stored)):

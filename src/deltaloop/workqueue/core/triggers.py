@@ -44,15 +44,15 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
             self.stated_priority = priority
         if trigger is None:
             return
-        kept, bound = self.kept, self.bound
+        kept = self.kept
         if self.merge is None or not kept:
             kept += (trigger,)
         else:
             before = len(kept)
             kept = tuple(self.merge(kept, trigger))[: before + 1]
             self.dropped += before + 1 - len(kept)
-        if len(kept) > bound:
-            first = (bound + 1) // 2
+        if len(kept) > self.bound:
+            first = (self.bound + 1) // 2
             kept = kept[:first] + kept[first + 1 :]
             self.dropped += 1
         self.kept = kept
