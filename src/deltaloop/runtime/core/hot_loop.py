@@ -25,8 +25,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import msgspec
 
@@ -89,11 +88,8 @@ class HotLoopOptions(Options, frozen=True, kw_only=True):
             raise InvalidArgumentError("must be > max_interval.", argument="HotLoopOptions.reset_after")
 
 
-class Cause(Enum):
-    """Cause of a hot key; the value is the label of the metric."""
-
-    SELF = "self"
-    FIGHT = "fight"
+Cause: TypeAlias = "Literal['self', 'fight']"
+"""Cause of a hot key; the value is the label of the metric."""
 
 
 @final
@@ -265,7 +261,7 @@ class HotLoops:
 
     def _has_cooled(self, hot: _Hot, *, quiet_echo: bool, now: float) -> bool:
         # In a fight, the echo of an own write never causes a write, so only the other writer can end the fight.
-        return (hot.cause is Cause.SELF and quiet_echo) or now - hot.struck_at >= self._options.reset_after
+        return (hot.cause == "self" and quiet_echo) or now - hot.struck_at >= self._options.reset_after
 
     def _wrote(
         self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], own: bool, now: float
@@ -307,7 +303,7 @@ class HotLoops:
                 self.watched.add(key)
             return None
         interval = self._options.min_interval
-        known.hot = _Hot(Cause.FIGHT if contested else Cause.SELF, now, interval, now + interval, now)
+        known.hot = _Hot("fight" if contested else "self", now, interval, now + interval, now)
         self.watched.add(key)
         before = before or theirs
         known.hot.fact = HotLoop(
