@@ -30,7 +30,7 @@ from deltaloop.client.verbs.server import WriteRequest, place_of
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.core.own_writes import status_of
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
-from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
+from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile.client import CachedWay
 
@@ -156,7 +156,7 @@ class StatusWriter(msgspec.Struct, eq=False):
             ReconcileStoppedError: If the reconcile was told to stop.
             ApiError: If the server rejects the write, for example ``InvalidError`` for a schema violation.
         """
-        await self._write(self._open or self._refuse(), observing=True)
+        await self._write(self._open or self._refuse())
 
     def _refuse(self) -> NoReturn:
         raise InvalidArgumentError(
@@ -175,7 +175,7 @@ class StatusWriter(msgspec.Struct, eq=False):
             ApiError: See ``write``.
         """
         self._open = None
-        return self._write(self._change, observing=True) if error is None else self._write_error(error)
+        return self._write(self._change) if error is None else self._write_error(error)
 
     async def _write_error(self, error: BaseException) -> None:
         if self._on_error is None or not isinstance(error, Exception):
@@ -194,6 +194,8 @@ class StatusWriter(msgspec.Struct, eq=False):
         Raises:
             WaitOnLoopError: If it is used in an ``async def`` function.
         """
+        from deltaloop.runtime.reconcile.errors import WaitOnLoopError
+
         try:
             return cast("Self", self._wait(self.__aenter__()))
         except WaitOnLoopError:
@@ -207,7 +209,7 @@ class StatusWriter(msgspec.Struct, eq=False):
         """
         self._wait(self.__aexit__(kind, error, traceback))
 
-    async def _write(self, change: StatusChange, *, observing: bool) -> None:
+    async def _write(self, change: StatusChange, observing: bool = True) -> None:
         way = self._way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
         about = self._statuses.about
@@ -229,7 +231,7 @@ class StatusWriter(msgspec.Struct, eq=False):
             ):
                 return  # its writer has seen a newer object, which this program's cache will receive
             now = format_time(self._statuses.wall_clock()) if change.conditions else ""
-            patch = change.patch(there, kept=kept, now=now, observing=observing)
+            patch = change.patch(there, kept, now, observing)
             if patch is None:
                 return
             version = present.resource_version
@@ -254,6 +256,8 @@ class StatusWriter(msgspec.Struct, eq=False):
                 found = await way.server.read(known, name, must_exist=False, namespace=place)
                 if found is None or found.uid != present.uid:
                     return
+                from deltaloop.runtime.objects.errors import NoStatusSubresourceError
+
                 raise NoStatusSubresourceError(known.type) from None
             else:
                 for field in kept.learn(patch, _status_of(stored)):
