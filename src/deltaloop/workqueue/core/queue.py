@@ -142,7 +142,6 @@ class QueueCore(Generic[K]):
 
     # Add items
 
-    # Arguments by keyword would make a call slower.
     def add(self, item: K, now: float, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         if self._shutting_down:
             self._ignored += 1
