@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.cache.controller import Controller, ControllerConfig
-from deltaloop.cache.core.deltas import Deltas, DeltaType, WholeList, is_keyed, is_whole_list
+from deltaloop.cache.core.deltas import Deltas, DeltaType, is_keyed, is_whole_list
 from deltaloop.cache.core.process_deltas import (
     ListProcessing,
     Notification,
@@ -462,11 +462,19 @@ class Informer(Generic[T_co]):
             self._options.on_error(reaction)
 
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
-        if is_whole_list(deltas) and len(deltas) > BATCH_SIZE:  # short lists are processed in one step
-            return self._process_list(deltas, is_in_initial_list)
+        if not deltas:  # an empty list without known objects
+            return None
         news: list[Notification[Resource]] = []
         try:
-            if is_keyed(deltas):  # both use the default key function
+            if is_whole_list(deltas):
+                listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+                if len(deltas) > BATCH_SIZE:  # short lists are processed in one step
+                    return self._process_list(listed)
+                for _ in listed.fill():
+                    pass
+                listed.commit()
+                news.extend(filterfalse(_is_unchanged, listed.tell()))
+            elif is_keyed(deltas):  # both use the default key function
                 news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
             else:
                 # keeps the notifications of deltas before an error
@@ -481,8 +489,7 @@ class Informer(Generic[T_co]):
                 listener.add_all(news, initial=initial)
         return None
 
-    async def _process_list(self, deltas: WholeList[Resource], is_in_initial_list: bool) -> None:
-        listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+    async def _process_list(self, listed: ListProcessing[Resource]) -> None:
         from deltaloop.cache.turns import in_turns  # for long lists
 
         await in_turns(listed.fill())
