@@ -26,7 +26,6 @@ from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.client.client import Client
-from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, require_controllers
 from deltaloop.runtime.core.access import rules_for, rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
@@ -285,6 +284,8 @@ class Manager:
 
         message = ""
         if self._elector is not None:
+            from deltaloop.leaderelection.guard import LeadershipLostError
+
             try:
                 self._elector.check(self._elector.config.lease_duration)
             except LeadershipLostError as error:
@@ -690,6 +691,8 @@ class Manager:
             self._term = None
             if self._shutdown.stopping:
                 return
+        from deltaloop.leaderelection.guard import LeadershipLostError
+
         raise LeadershipLostError(
             "leadership is lost, and the elector does not contend again",
             lock=self._elector.lock.describe(),
