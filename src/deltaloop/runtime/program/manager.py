@@ -35,7 +35,6 @@ from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.program.access import check_access
 from deltaloop.runtime.program.manager_options import ManagerOptions
-from deltaloop.runtime.program.pages import Action, LocalRoute, Route, StreamRoute
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from deltaloop.runtime.program.doctor import Doctor
     from deltaloop.runtime.program.health_server import HealthServer
     from deltaloop.runtime.program.lifespans import Lifespan
+    from deltaloop.runtime.program.pages import Action, Route
     from deltaloop.runtime.program.shards import MemberWork
     from deltaloop.sharding import ShardMember, ShardState
     from deltaloop.webhooks import WebhookMetrics, WebhookServer
@@ -513,6 +513,7 @@ class Manager:
             probe,
         )
         from deltaloop.runtime.program.health_server import HealthServer
+        from deltaloop.runtime.program.pages import LocalRoute
         from deltaloop.runtime.program.token_reviews import review_tokens, review_users
 
         may_get, may_ask, doctor = review_tokens(self._client), review_users(self._client), self.doctor
@@ -552,6 +553,7 @@ class Manager:
 
     def _page_routes(self) -> dict[str, Route]:
         from deltaloop.runtime.program.live_page import DATA_PATH, LIVE_PATH, PAGE_PATH, LivePage
+        from deltaloop.runtime.program.pages import LocalRoute, StreamRoute
 
         page = LivePage(self.doctor, self._history, self._loops, clock=self._clock)
         if self._recorder is not None:
