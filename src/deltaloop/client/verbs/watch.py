@@ -33,7 +33,7 @@ _LARGEST_BATCH: Final = 100
 _BOOKMARK: Final = EventType.BOOKMARK
 _OPEN, _CLOSE = b"{", b"}"[0]
 _SHORTEST, _LONGEST = 20, 30  # bounds on the position of the object in an event
-_MODIFIED: Final = next(begin for begin, each in BEGINNINGS.items() if each is EventType.MODIFIED)
+_USUAL: Final = next((each, begin, len(begin)) for begin, each in BEGINNINGS.items() if each is EventType.MODIFIED)
 _TIMER_EARLY: Final = 1e-6
 
 
@@ -218,14 +218,15 @@ class WatchStream:
         resource_type, drops, metadata_only = self._resource_type, self._drop_managed_fields, self._metadata_only
         decode = decode_stripped if drops else decode_plain
         events: list[WatchEvent] = []
-        event_type, beginning, length = BEGINNINGS.get(_MODIFIED), _MODIFIED, len(_MODIFIED)
+        event_type: EventType | None
+        event_type, beginning, length = _USUAL
         try:
             for data, start, end in self._framer.lines() if self._framer.unread else ():
                 if event_type is None or data[start : start + length] != beginning:  # unlike the previous line
                     head = data[start : start + _LONGEST]
-                    length = max(0, head.find(_OPEN, _SHORTEST))
+                    length = head.find(_OPEN, _SHORTEST)
                     beginning = head[:length]
-                    event_type = BEGINNINGS.get(beginning)
+                    event_type = BEGINNINGS[beginning] if length > 0 and beginning in BEGINNINGS else None
                 obj, last = None, end - 1
                 if event_type is not None and data[last] == _CLOSE:  # usual
                     obj = decode(data[start + length : last], resource_type)

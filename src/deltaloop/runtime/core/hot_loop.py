@@ -252,7 +252,7 @@ class HotLoops:
             known.objects.clear()
             self.watched.discard(key)
         for write in effective:
-            fact = self._wrote(key, known, write, triggers, own=own, now=now)
+            fact = self._wrote(key, known, write, triggers, own, now)
             if fact is not None:
                 facts += (fact,)
         if known.hot is not None:
@@ -264,7 +264,7 @@ class HotLoops:
         return (hot.cause == "self" and quiet_echo) or now - hot.struck_at >= self._options.reset_after
 
     def _wrote(
-        self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
+        self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], own: bool, now: float
     ) -> HotLoop | None:
         subject = write.subject if write.verb == "create" else (write.kind, write.key)
         objects, before = known.objects, write.before
@@ -274,7 +274,7 @@ class HotLoops:
             del objects[subject]
             objects[subject] = present
             if own or before is None or before.resource_version != present.version:
-                contested = self._contested(present, write, own=own or known.hot is not None, now=now)
+                contested = self._contested(present, write, own or known.hot is not None, now)
         else:
             if len(objects) >= _OBJECTS:
                 del objects[next(iter(objects))]
@@ -319,7 +319,7 @@ class HotLoops:
         )
         return known.hot.fact
 
-    def _contested(self, last: _Written, write: OwnWrite, *, own: bool, now: float) -> tuple[PathParts, ...]:
+    def _contested(self, last: _Written, write: OwnWrite, own: bool, now: float) -> tuple[PathParts, ...]:
         """Return the fields that another writer changed after the last write, and this write changed again.
 
         A single write after another writer's change is only stored, and compared if a second one follows.

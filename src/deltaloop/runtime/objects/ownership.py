@@ -61,7 +61,7 @@ def set_controller_reference(
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """
-    _set(obj, owner, resource_type, controls=True)
+    _set(obj, owner, resource_type)
 
 
 def set_owner_reference(
@@ -80,7 +80,7 @@ def set_owner_reference(
     _set(obj, owner, resource_type, controls=False)
 
 
-def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, *, controls: bool) -> None:
+def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, controls: bool = True) -> None:
     owning = owner if type(owner) is Resource else as_resource(owner, "the owner")
     if type(resource_type) is ResourceType:
         api_version, kind = resource_type.api_version, resource_type.kind

@@ -154,7 +154,7 @@ class StatusWriter(msgspec.Struct, eq=False):
             ReconcileStoppedError: If the reconcile was told to stop.
             ApiError: If the server rejects the write, for example ``InvalidError`` for a schema violation.
         """
-        await self._write(self._open or self._refuse(), observing=True)
+        await self._write(self._open or self._refuse())
 
     def _refuse(self) -> NoReturn:
         raise InvalidArgumentError(
@@ -173,7 +173,7 @@ class StatusWriter(msgspec.Struct, eq=False):
             ApiError: See ``write``.
         """
         self._open = None
-        return self._write(self._change, observing=True) if error is None else self._write_error(error)
+        return self._write(self._change) if error is None else self._write_error(error)
 
     async def _write_error(self, error: BaseException) -> None:
         if self._on_error is None or not isinstance(error, Exception):
@@ -207,7 +207,7 @@ class StatusWriter(msgspec.Struct, eq=False):
         """
         self._wait(self.__aexit__(kind, error, traceback))
 
-    async def _write(self, change: StatusChange, *, observing: bool) -> None:
+    async def _write(self, change: StatusChange, observing: bool = True) -> None:
         way = self._way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
         about = self._statuses.about
@@ -229,7 +229,7 @@ class StatusWriter(msgspec.Struct, eq=False):
             ):
                 return  # its writer has seen a newer object, which this program's cache will receive
             now = format_time(self._statuses.wall_clock()) if change.conditions else ""
-            patch = change.patch(there, kept=kept, now=now, observing=observing)
+            patch = change.patch(there, kept, now, observing)
             if patch is None:
                 return
             version = present.resource_version

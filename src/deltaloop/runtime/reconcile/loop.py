@@ -330,7 +330,7 @@ class ReconcileLoop:
                 ending: Ending = INTERRUPTED
                 variables: contextvars.Context | None = None
                 try:
-                    triggers = self._attribution.labelled(taken.triggers.kept, controller=name)
+                    triggers = self._attribution.labelled(taken.triggers.kept, name)
                     if hot is not None and taken.item in hot.watched:
                         delay = await self._before_hot(taken.item, triggers)
                         if delay is not None:
@@ -485,7 +485,7 @@ class ReconcileLoop:
 
             note_missing_right(decision.error, self.controller.name)
         news = self._news(run) if self._failing else None
-        self._observer.ended(run, decision, now=now, news=news)
+        self._observer.ended(run, decision, now, news)
         if self.share is not None and [each.source for each in run.context.triggers] != ["shard"]:
             self.share.time.add(self.share.number_of(run.key), now - run.started_at)
         if self.shared.tracker is not None:

@@ -89,9 +89,7 @@ class Observer:
             self.tracing.look(now)
         return self.tracing.start(context, name=self._name) if self.tracing.is_on else None
 
-    def ended(
-        self, run: Execution, decision: KeyDecision, *, now: float, news: Sequence[Trigger] | None = None
-    ) -> None:
+    def ended(self, run: Execution, decision: KeyDecision, now: float, news: Sequence[Trigger] | None = None) -> None:
         """Record an ended reconcile; ``news`` are the triggers that did not wait for a retry, or None for all."""
         row, context, error, seconds = decision.row, run.context, decision.error, now - run.started_at
         result = row.result or decision.case.value

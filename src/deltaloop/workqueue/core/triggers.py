@@ -38,7 +38,7 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
         """Highest priority of all adds, or 0 if unspecified."""
         return 0 if self.stated_priority is None else self.stated_priority
 
-    def add(self, trigger: object | None, *, priority: int | None = None) -> None:
+    def add(self, trigger: object | None, priority: int | None = None) -> None:
         """Append or merge a trigger; None adds none. The highest priority counts."""
         if priority is not None and (self.stated_priority is None or priority > self.stated_priority):
             self.stated_priority = priority
