@@ -25,7 +25,7 @@ from examples.simulation.ordinary import DATABASE, MAY_DIFFER
 import deltaloop as dl
 from deltaloop.api.shard_selector import shard_hash
 from deltaloop.runtime.core.running import Runs
-from deltaloop.runtime.errors import ShutdownTimeoutError
+from deltaloop.runtime.program.errors import ShutdownTimeoutError
 from deltaloop.sharding.core.shard_map import ShardMap
 from deltaloop.simulation import Simulation, SimulationOptions
 from deltaloop.simulation.core.oracles import Oracle

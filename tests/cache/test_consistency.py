@@ -12,7 +12,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import GoneError
 from deltaloop.cache.core.consistency import ConsistencyReport, compare, state_of
 from deltaloop.cache.core.notification_buffer import BufferPolicy
-from deltaloop.cache.errors import InformerStoppedError, NotFreshError, RepeatedContinueError
+from deltaloop.cache.core.reflector.errors import RepeatedContinueError
+from deltaloop.cache.errors import InformerStoppedError, NotFreshError
 from deltaloop.cache.handlers import HandlerFuncs, HandlerOptions
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.queue import QueueKind

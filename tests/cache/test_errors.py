@@ -7,12 +7,12 @@ import pickle
 import pytest
 
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
+from deltaloop.cache.core.reflector.errors import ServerRestoredError
 from deltaloop.cache.errors import (
     CacheSyncError,
     IndexerConflictError,
     NotFreshError,
     RequeueError,
-    ServerRestoredError,
     SyncFailure,
     TransactionError,
     TransformError,

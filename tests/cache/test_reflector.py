@@ -14,8 +14,8 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Change, Unread
+from deltaloop.cache.core.reflector.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
-from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.interfaces import ReflectorStore
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.reflector import Reflector

@@ -16,8 +16,8 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.deltas import Unread
+from deltaloop.cache.core.reflector.errors import WatchListStalledError
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction
-from deltaloop.cache.errors import WatchListStalledError
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.metrics import CacheMetrics
 from deltaloop.cache.reflector import Reflector

@@ -13,8 +13,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cache.core.deltas import Unread
+from deltaloop.cache.core.reflector.errors import ServerRestoredError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.core.reflector.reactions import Reaction, Recovery
-from deltaloop.cache.errors import ServerRestoredError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import InformerOptions
 from deltaloop.cache.reflector import Reflector

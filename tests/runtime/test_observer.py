@@ -179,9 +179,9 @@ def hot(cause: Cause, other: str = "") -> HotLoop:
 @pytest.mark.parametrize(
     ("fact", "words", "other"),
     [
-        (hot(Cause.SELF), "triggers itself", None),
-        (hot(Cause.FIGHT, "hpa"), "two writers of one object", "hpa"),
-        (hot(Cause.FIGHT), "two writers of one object", "unknown"),
+        (hot("self"), "triggers itself", None),
+        (hot("fight", "hpa"), "two writers of one object", "hpa"),
+        (hot("fight"), "two writers of one object", "unknown"),
     ],
 )
 async def test_hot_key_is_logged_with_all_fields(
@@ -192,12 +192,12 @@ async def test_hot_key_is_logged_with_all_fields(
     of = context()
     watched.ended(of, decide(Returned(None)))
     assert facts.asked == [{"key": "default/a", "triggers": of.triggers, "writes": [], "succeeded": True, "now": 100.0}]
-    assert watched.hooks.told[1:] == [("hot_loop", "maps", fact.cause.value)]
+    assert watched.hooks.told[1:] == [("hot_loop", "maps", fact.cause)]
     [record] = caplog.records
     wanted = {
         "controller": "maps",
         "key": "default/a",
-        "cause": fact.cause.value,
+        "cause": fact.cause,
         "kind": "v1/Secret",
         "object": "default/s",
         "changes": ("data.x",),
@@ -212,7 +212,7 @@ async def test_hot_key_is_logged_with_all_fields(
 
 async def test_cooled_down_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    watched = Watched(hot=Facts(Cooled(key="default/a", cause=Cause.SELF, seconds=30.0)))
+    watched = Watched(hot=Facts(Cooled(key="default/a", cause="self", seconds=30.0)))
     watched.ended(context(), decide(Returned(None)))
     told = [vars(record) for record in caplog.records if "no longer" in record.getMessage()]
     assert [(each["controller"], each["key"], each["cause"], each["seconds"]) for each in told] == [

@@ -19,7 +19,6 @@ from deltaloop.leaderelection import LeaderElectionConfig, LeaderElector, LeaseL
 from deltaloop.runtime import Controller, Manager, ManagerOptions, ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.objects.cached_views import CacheView, Views
-from deltaloop.runtime.reconcile.calls import NotAwaited
 from deltaloop.runtime.reconcile.client import CachedWay
 from tests.servers import api_server
 
@@ -122,7 +121,7 @@ def client_of_reconcile(
     home = server.home if namespace is None else namespace
     recorded = Attribution() if attribution is None else attribution
     way = CachedWay(server, kinds, server.write_query, views, recorded, by, home, None)
-    return ReconcileClient(way, kinds, way, NotAwaited(), client)
+    return ReconcileClient(way, kinds, way, {}, client)
 
 
 @asynccontextmanager

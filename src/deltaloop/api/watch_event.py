@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from enum import StrEnum
 from typing import Any, Final
 
@@ -57,15 +56,7 @@ class _Line(msgspec.Struct, gc=False):
 
 
 _TYPES: Final = {event_type.value: event_type for event_type in EventType}
-# Usual beginnings of lines, by the first letter of the type.
-BEGINNINGS: Final = defaultdict(
-    lambda: (EventType.ADDED, b"?", 0),  # equals no beginning of length 0
-    {
-        beginning[9:10]: (event_type, beginning, len(beginning))
-        for event_type in EventType
-        for beginning in (b'{"type":"%b","object":' % event_type.value.encode(),)
-    },
-)
+BEGINNINGS: Final = {b'{"type":"%b","object":' % each.value.encode(): each for each in EventType}
 
 
 def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = None) -> WatchEvent:

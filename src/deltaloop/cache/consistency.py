@@ -14,8 +14,9 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError
 from deltaloop.cache.core.consistency import ConsistencyReport, State, compare, state_of
+from deltaloop.cache.core.reflector.errors import RepeatedContinueError
 from deltaloop.cache.core.reflector.rounds import ListRound, unread_of
-from deltaloop.cache.errors import InformerStoppedError, NotFreshError, RepeatedContinueError, describe_error
+from deltaloop.cache.errors import InformerStoppedError, NotFreshError, describe_error
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.queue import Queue
 from deltaloop.cache.store import Indexer

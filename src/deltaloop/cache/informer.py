@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import cached_property
+from itertools import filterfalse
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource, decoder
@@ -21,7 +23,6 @@ from deltaloop.cache.core.deltas import Deltas, DeltaType, WholeList, is_keyed, 
 from deltaloop.cache.core.process_deltas import (
     ListProcessing,
     Notification,
-    UpdateNotification,
     process_deltas,
     process_keyed,
 )
@@ -55,6 +56,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _DELETED_AT_ONCE: Final = 1000
+_is_unchanged: Final = attrgetter("is_unchanged")
 
 
 @final
@@ -468,7 +470,11 @@ class Informer(Generic[T_co]):
                 news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
             else:
                 # keeps the notifications of deltas before an error
-                news.extend(_news_in(process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list)))
+                news.extend(
+                    filterfalse(
+                        _is_unchanged, process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+                    )
+                )
         finally:  # notify even if a later delta has no key
             initial = count_initial(news) if is_in_initial_list else 0
             for listener in self._processor.listeners:
@@ -481,16 +487,12 @@ class Informer(Generic[T_co]):
 
         await in_turns(listed.fill())
         listed.commit()
-        await self._processor.distribute_in_turns(_news_in(listed.tell()))
+        await self._processor.distribute_in_turns(filterfalse(_is_unchanged, listed.tell()))
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "running" if self._started else "not started"
         synced = "synced" if self.has_synced else "not synced"
         return f"<Informer {self.name}: {len(self.indexer)} objects, {state}, {synced}>"
-
-
-def _news_in(notifications: Iterable[Notification[Resource]]) -> Iterator[Notification[Resource]]:
-    return (told for told in notifications if type(told) is not UpdateNotification or not told.is_unchanged)
 
 
 def new_indexer_informer(

@@ -28,7 +28,7 @@ from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
-from deltaloop.cache.errors import WatchListStalledError, describe_error
+from deltaloop.cache.errors import describe_error
 from deltaloop.cache.listwatch import ListerWatcher, ListWatch, shard_selector_of
 from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
@@ -407,6 +407,8 @@ class Reflector:
         except TimeoutError as error:
             if not limit.expired():
                 raise
+            from deltaloop.cache.core.reflector.errors import WatchListStalledError
+
             raise WatchListStalledError("the streamed list made no progress for too long") from error
         if outcome is None:
             return None, ()

@@ -98,10 +98,9 @@ class Enqueue:
 
     def on_update(self, old: object, new: object) -> None:
         """Queue the keys of both states of a changed object."""
-        if type(old) is Resource and type(new) is Resource:
-            self._changed("update", old, new)
-        else:
-            self._changed("update", as_resource(old), as_resource(new))
+        if type(old) is not Resource or type(new) is not Resource:
+            old, new = as_resource(old), as_resource(new)
+        self._changed("update", old, new)
 
     def on_delete(self, obj: object, *, final_state_known: bool) -> None:
         """Queue the keys of the last known state of a deleted object."""

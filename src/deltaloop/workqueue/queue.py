@@ -133,7 +133,7 @@ class WorkQueue(Generic[K]):
         try:
             core = self._core
             now = self._clock() + self._clock_ahead if core.dated else 0.0
-            outcome = core.add(item, now, trigger=trigger, priority=priority)
+            outcome = core.add(item, now, trigger, priority)
         finally:
             self._lock.release()
         if self._metrics is not None:

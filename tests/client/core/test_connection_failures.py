@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from deltaloop.client.core.connection_failures import ConnectionFailure, FailureKind, of_breaking, of_connecting
+from deltaloop.client.core.connection_failures import ConnectionFailure, of_breaking, of_connecting
 
 
 @pytest.mark.parametrize(
@@ -17,13 +17,13 @@ from deltaloop.client.core.connection_failures import ConnectionFailure, Failure
             of_connecting(ssl.SSLCertVerificationError(1, "certificate has expired")),
             "certificate of h:1: .*certificate has expired.*tls-server-name",
         ),
-        (ConnectionFailure(FailureKind.NAME), "host name of h:1"),
+        (ConnectionFailure("name"), "host name of h:1"),
         (of_connecting(ssl.SSLError(1, "odd")), "cannot establish TLS with h:1: SSLError"),
         (of_connecting(ConnectionRefusedError(111, "refused")), "connection refused at h:1"),
         (of_connecting(OSError(113, "No route to host")), "h:1: No route to host"),
         (of_connecting(OSError("without a number")), "h:1: without a number"),
-        (ConnectionFailure(FailureKind.PROXY, "407"), "the proxy did not connect to h:1: 407"),
-        (ConnectionFailure(FailureKind.NO_ANSWER, cut=True), "h:1 closed the connection"),
+        (ConnectionFailure("proxy", "407"), "the proxy did not connect to h:1: 407"),
+        (ConnectionFailure("no_answer", cut=True), "h:1 closed the connection"),
         (of_breaking(ConnectionResetError(104, "Connection reset by peer")), "the connection to h:1 broke: Connection"),
         (of_breaking(ValueError("planted")), "the connection to h:1 broke: ValueError"),
     ],

@@ -16,7 +16,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger, reference_to
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.runtime.core.hot_loop import Cause, Cooled, Fact, HotLoop, HotLoopOptions, HotLoops, _other, _owns_any
+from deltaloop.runtime.core.hot_loop import Cooled, Fact, HotLoop, HotLoopOptions, HotLoops, _other, _owns_any
 from deltaloop.runtime.core.own_writes import OwnWrite, changed_paths, path_text, show_changes
 from tests.having import having
 
@@ -83,7 +83,7 @@ def test_self_triggering_key_is_reported_once_with_changed_fields() -> None:
     [found] = drive_self_loop(loops, times=10, step=0.125)
     assert found == HotLoop(
         key="default/a",
-        cause=Cause.SELF,
+        cause="self",
         kind="apps/v1/Deployment",
         object_key="default/web",
         changes=("spec.replicas: 3 -> 4",),
@@ -117,7 +117,7 @@ def test_echo_without_write_ends_hot_loop_and_next_loop_is_reported() -> None:
     failed = loops.observe("default/a", triggers=[echo(deployment(9))], writes=[], succeeded=False, now=1.0)
     assert failed == ()  # a failure proves nothing
     cooled = loops.observe("default/a", triggers=[echo(deployment(9))], writes=[], succeeded=True, now=2.0)
-    assert cooled == (Cooled(key="default/a", cause=Cause.SELF, seconds=1.625),)
+    assert cooled == (Cooled(key="default/a", cause="self", seconds=1.625),)
     assert loops.delay("default/a", 2.0) == 0.0
     assert len(drive_self_loop(loops, times=10, at=3.0)) == 1
 
@@ -126,11 +126,11 @@ def test_fight_over_field_is_reported_with_name_of_other_writer() -> None:
     loops = HotLoops(OPTIONS)
     [found] = drive_fight(loops, times=8)
     assert isinstance(found, HotLoop)
-    assert (found.cause, found.other, found.strikes) == (Cause.FIGHT, "hpa", 4)
+    assert (found.cause, found.other, found.strikes) == ("fight", "hpa", 4)
     assert found.changes == ("spec.replicas: 5 -> 3",)
     [found] = drive_fight(HotLoops(OPTIONS), times=8, origin="scaler, reconcile 7")
     assert isinstance(found, HotLoop)
-    assert (found.cause, found.other) == (Cause.FIGHT, "scaler")
+    assert (found.cause, found.other) == ("fight", "scaler")
 
 
 def owns(manager: str, second: int, *fields: str) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def test_other_writer_is_found_in_responses_without_cached_managed_fields(left: 
         )
     [found] = facts
     assert isinstance(found, HotLoop)
-    assert (found.cause, found.other) == (Cause.FIGHT, named)
+    assert (found.cause, found.other) == ("fight", named)
 
 
 def fought_over(version: int, replicas: int, *owners: dict[str, Any]) -> Resource:
@@ -220,7 +220,7 @@ def test_object_is_read_once_before_fight_is_reported_to_find_other_writer(
     facts, looks = drive_fight_with_looks(HotLoops(OPTIONS), seen=seen)
     [found] = facts
     assert isinstance(found, HotLoop)
-    assert (found.cause, found.other, found.strikes) == (Cause.FIGHT, named, 4)
+    assert (found.cause, found.other, found.strikes) == ("fight", named, 4)
     assert looks == [4]  # the fourth strike's reconcile, by the other one's write and not by the echo of ours
 
 
@@ -421,7 +421,7 @@ def actual(past: list[Turn], loops: HotLoops) -> tuple[list[str], list[float]]:
             writes = [wrote(before, present)]
         triggers = [echo(before, "self, reconcile 1" if asked == "own" else "")]
         facts = loops.observe("k", triggers=triggers, writes=writes, succeeded=True, now=now)
-        told += ["cooled" if isinstance(fact, Cooled) else fact.cause.value for fact in facts]
+        told += ["cooled" if isinstance(fact, Cooled) else fact.cause for fact in facts]
         delays.append(loops.delay("k", now))
     return told, delays
 
@@ -754,7 +754,7 @@ def test_recreating_object_deleted_by_others_is_fight() -> None:
         )
     [found] = facts
     assert isinstance(found, HotLoop)
-    assert (found.cause, found.object_key, found.changes) == (Cause.FIGHT, "default/web", ("metadata.uid: u4 -> u5",))
+    assert (found.cause, found.object_key, found.changes) == ("fight", "default/web", ("metadata.uid: u4 -> u5",))
     assert loops.delay("default/a", 9.0) > 0
 
 
@@ -781,4 +781,4 @@ def test_two_writers_of_one_status_field_are_a_fight() -> None:
         facts += loops.observe("default/a", triggers=[echo(theirs, "")], writes=[write], succeeded=True, now=turn)
     [hot] = facts
     assert isinstance(hot, HotLoop)
-    assert hot.cause is Cause.FIGHT
+    assert hot.cause == "fight"

@@ -24,7 +24,7 @@ from deltaloop.client import Client, ClientConfig, ClientOptions
 from deltaloop.errors import NoStatusSubresourceError, TransportError, WaitOnLoopError
 from deltaloop.runtime import Context, Controller, ReconcileClient, Request, StatusWriter, controller
 from deltaloop.runtime.objects.cached_views import CacheView, Views
-from deltaloop.runtime.objects.status import Statuses
+from deltaloop.runtime.objects.status import Statuses, status_writer
 from deltaloop.wait import established
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter
 from tests.having import having
@@ -94,13 +94,8 @@ class Desk:
         return client_of_reconcile(self.client, self.views, "db")
 
     def status(self, obj: object, *, on_error: str | None = None) -> StatusWriter:
-        return StatusWriter(
-            obj,
-            way=self.reconcile_client()._cached,
-            statuses=self.statuses,
-            on_error=on_error,
-            wait=lambda work: work.close(),
-        )
+        way = self.reconcile_client()._cached
+        return status_writer(obj, way, self.statuses, on_error, lambda work: work.close())
 
     async def put(self, name: str = "a", **status: Any) -> Resource:
         """Create a database, with a status."""

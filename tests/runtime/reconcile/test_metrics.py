@@ -9,12 +9,8 @@ from typing import Any
 import pytest
 
 from deltaloop.runtime.core.running import StopReason
-from deltaloop.runtime.errors import (
-    HealthServerError,
-    InvalidControllerError,
-    ReconcileStoppedError,
-    ShutdownTimeoutError,
-)
+from deltaloop.runtime.errors import InvalidControllerError, ReconcileStoppedError
+from deltaloop.runtime.program.errors import HealthServerError, ShutdownTimeoutError
 from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
 
 CALLS: dict[str, tuple[Any, ...]] = {

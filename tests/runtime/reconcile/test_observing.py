@@ -20,7 +20,7 @@ from deltaloop.api.references import Trigger
 from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, HotLoopOptions, Request, controller
 from deltaloop.runtime.core.history import History
-from deltaloop.runtime.core.hot_loop import Cause, HotLoop, HotLoops
+from deltaloop.runtime.core.hot_loop import HotLoop, HotLoops
 from deltaloop.runtime.program.pages import BindAddress
 from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
@@ -149,7 +149,7 @@ async def test_writer_of_other_program_is_found_with_one_read(caplog: pytest.Log
 
 def test_fight_with_unknown_writer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     fight = HotLoop(
-        key="default/a", cause=Cause.FIGHT, kind="v1/ConfigMap", object_key="default/a", changes=("data.size",),
+        key="default/a", cause="fight", kind="v1/ConfigMap", object_key="default/a", changes=("data.size",),
         other="", strikes=10, seconds=5.0, interval=1.0,
     )  # fmt: skip
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tools.diagrams.machines.reflector import requests_of_states
 from tools.diagrams.model import Table
 
-from deltaloop.cache.core.reflector.reactions import RECOVERIES, ErrorKind, Operation, Recovery
+from deltaloop.cache.core.reflector.reactions import Operation, Recovery
+from deltaloop.cache.core.reflector.recoveries import RECOVERIES, ErrorKind
 from deltaloop.workqueue import (
     BucketRateLimiter,
     ByErrorRateLimiter,

@@ -141,7 +141,7 @@ class _Key:
             ]
         trigger = Trigger(source="informer", verb="update", origin="self, reconcile 1" if own else "")
         for fact in self.loops.observe(KEY, triggers=[trigger], writes=made, succeeded=True, now=self.now):
-            self.cause = fact.cause.value if isinstance(fact, HotLoop) else ""
+            self.cause = fact.cause if isinstance(fact, HotLoop) else ""
         self.strikes += writes and (own or others_write)
 
     def wait(self, seconds: float) -> None:

@@ -26,7 +26,7 @@ def test_seeded_bugs_of_reads_are_detected(mutant: type[HotLoops]) -> None:
 
 
 CoolsByTheEchoOfAFight = edited(
-    "CoolsByTheEchoOfAFight", HotLoops, ("(hot.cause is Cause.SELF and quiet_echo)", "quiet_echo")
+    "CoolsByTheEchoOfAFight", HotLoops, ('(hot.cause == "self" and quiet_echo)', "quiet_echo")
 )
 
 

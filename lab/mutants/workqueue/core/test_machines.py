@@ -40,7 +40,7 @@ QUEUE_BUGS = [
             ("if item in self._dirty:\n                self._push_again(run, now)", "self._dirty.pop(item, None)"),
         ],
         "PostponedItemJumpsTheLine": [("self._push(run.item, now, waiting)", "self._line.appendleft(run.item)")],
-        "TriggerOfMergedAddLost": [("dirty[item].add(trigger, priority=priority)", "pass")],
+        "TriggerOfMergedAddLost": [("dirty[item].add(trigger, priority)", "pass")],
         "TriggerGoesToThePresentRun": [
             (
                 "dirty = self._dirty\n        if item in dirty:",
@@ -54,8 +54,8 @@ QUEUE_BUGS = [
         ],
         "LatencyFromLastAdd": [
             (
-                "dirty[item].add(trigger, priority=priority)",
-                "dirty[item].add(trigger, priority=priority); dirty[item].since = now",
+                "dirty[item].add(trigger, priority)",
+                "dirty[item].add(trigger, priority); dirty[item].since = now",
             )
         ],
         "EndsBeforePostponedItems": [

@@ -18,8 +18,8 @@ Source: client-go tools/cache/controller.go, ``processDeltas``.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, final
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -46,6 +46,7 @@ _DELETED, _REPLACED = DeltaType.DELETED, DeltaType.REPLACED
 
 @final
 class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
+    is_unchanged: ClassVar[bool] = False
     obj: V
     is_in_initial_list: bool = False
 
@@ -70,6 +71,7 @@ class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
 class DeleteNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """A deleted object. ``obj`` is its last known state, and its final state if ``final_state_known``."""
 
+    is_unchanged: ClassVar[bool] = False
     obj: V
     final_state_known: bool = True
     is_in_initial_list: bool = False
@@ -206,11 +208,15 @@ class ListProcessing(Generic[M]):
         self._before = self._store.commit_replacement(self._replacement)
 
     def tell(self) -> Iterator[Notification[M]]:
-        before, is_in_initial_list = self._before.get, self._is_in_initial_list
-        for key, delta in zip(self._deltas.keys, self._deltas, strict=True):
-            old = before(key)
-            if old is None and delta.type is _REPLACED:
-                obj: Any = delta.object
-                yield AddNotification(obj, is_in_initial_list)
-            else:
-                yield notification_of(delta, old, is_in_initial_list=is_in_initial_list)
+        return chain.from_iterable(self._notifications())
+
+    def _notifications(self) -> Iterator[list[Any]]:
+        before, initial = self._before, self._is_in_initial_list
+        rest = zip(self._deltas.keys, self._deltas, strict=True)
+        while together := [*islice(rest, TURN)]:
+            yield [
+                AddNotification(delta.object, initial)
+                if key not in before and delta.type is _REPLACED
+                else notification_of(delta, before.get(key), is_in_initial_list=initial)
+                for key, delta in together
+            ]

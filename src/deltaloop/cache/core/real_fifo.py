@@ -155,16 +155,17 @@ class InOrderQueue(Generic[V]):
         """Prepare a list in batches: yield None after every ``TURN`` objects, and finally the list."""
         listed: dict[str, Delta[V]] = {}
         key_func, transform = self._key_func, self._transform
-        delta: Callable[..., Delta[V]] = Delta
-        rest = iter(objects)
+        by_name = key_func is deletion_handling_key
+        rest: Iterator[Any] = iter(objects)
         while together := [*islice(rest, TURN)]:
-            keys = [*map(key_func, together)]
+            keys = [obj.key if by_name and type_of(obj) is Resource and obj.name else key_func(obj) for obj in together]
             if transform is not None:
                 together = [
                     transformed(key, obj, transform=transform, key_func=key_func)
                     for key, obj in zip(keys, together, strict=True)
                 ]
-            listed.update(zip(keys, map(delta, repeat(DeltaType.REPLACED), together), strict=True))
+            deltas: Iterable[Delta[V]] = map(Delta, repeat(DeltaType.REPLACED), together)
+            listed.update(zip(keys, deltas, strict=True))
             if len(together) == TURN:
                 yield None
         yield Listing(listed.keys(), tuple(listed.values()), unread)

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 import ssl
-from enum import Enum
-from typing import Final, final
+from typing import Final, Literal, TypeAlias, final
 
 import msgspec
 
@@ -24,21 +23,25 @@ CUTS: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
 """Errors of a connection that the peer or the network closed. A new connection may succeed."""
 
 
-class FailureKind(Enum):
-    """Failures with the texts that describe them."""
+FailureKind: TypeAlias = (
+    "Literal['name', 'refused', 'connect', 'certificate', 'tls', 'proxy', 'no_answer', 'malformed', 'broke']"
+)
 
-    NAME = "cannot resolve the host name of {address}"
-    REFUSED = "connection refused at {address}: no server listens there"
-    CONNECT = "cannot connect to {address}: {reason}"
-    CERTIFICATE = (
+
+_TEXTS: Final[dict[FailureKind, str]] = {
+    "name": "cannot resolve the host name of {address}",
+    "refused": "connection refused at {address}: no server listens there",
+    "connect": "cannot connect to {address}: {reason}",
+    "certificate": (
         "cannot verify the certificate of {address}: {reason}; "
         "check the CA, and tls-server-name if the address differs from the name in the certificate"
-    )
-    TLS = "cannot establish TLS with {address}: {reason}"
-    PROXY = "the proxy did not connect to {address}: {reason}"
-    NO_ANSWER = "{address} closed the connection without a response"
-    MALFORMED = "cannot read the response of {address} as HTTP: {reason}"
-    BROKE = "the connection to {address} broke: {reason}"
+    ),
+    "tls": "cannot establish TLS with {address}: {reason}",
+    "proxy": "the proxy did not connect to {address}: {reason}",
+    "no_answer": "{address} closed the connection without a response",
+    "malformed": "cannot read the response of {address} as HTTP: {reason}",
+    "broke": "the connection to {address} broke: {reason}",
+}
 
 
 @final
@@ -51,30 +54,30 @@ class ConnectionFailure(msgspec.Struct, frozen=True):
 
     @property
     def in_handshake(self) -> bool:
-        return self.kind in (FailureKind.CERTIFICATE, FailureKind.TLS)
+        return self.kind in ("certificate", "tls")
 
     def describe(self, address: str) -> str:
-        return self.kind.value.format(address=address, reason=self.reason)
+        return _TEXTS[self.kind].format(address=address, reason=self.reason)
 
 
 def of_connecting(error: OSError) -> ConnectionFailure:
     """Return the failure for an error that occurred while connecting, including the TLS handshake."""
     cut = isinstance(error, CUTS)
     if isinstance(error, ConnectionRefusedError):
-        return ConnectionFailure(FailureKind.REFUSED)
+        return ConnectionFailure("refused")
     if isinstance(error, ssl.CertificateError):
         reason = getattr(error, "verify_message", "") or str(error)
-        return ConnectionFailure(FailureKind.CERTIFICATE, redact(reason))
+        return ConnectionFailure("certificate", redact(reason))
     if isinstance(error, ssl.SSLError):
         # Only errors from OpenSSL have a reason.
-        return ConnectionFailure(FailureKind.TLS, getattr(error, "reason", None) or type(error).__name__)
-    return ConnectionFailure(FailureKind.CONNECT, redact(str(error.strerror or error)), cut)
+        return ConnectionFailure("tls", getattr(error, "reason", None) or type(error).__name__)
+    return ConnectionFailure("connect", redact(str(error.strerror or error)), cut)
 
 
 def of_breaking(error: Exception) -> ConnectionFailure:
     """Return the failure for an error that ended an established connection. It always counts as cut."""
     reason = getattr(error, "strerror", None) or type(error).__name__
-    return ConnectionFailure(FailureKind.BROKE, redact(str(reason)), cut=True)
+    return ConnectionFailure("broke", redact(str(reason)), cut=True)
 
 
 REPEATED: Final = frozenset({"GET", "HEAD"})

@@ -32,7 +32,6 @@ from deltaloop.client.config import ClientConfig, check_proxy
 from deltaloop.client.core.connection_failures import (
     REPEATED,
     ConnectionFailure,
-    FailureKind,
     Reuse,
     after_break,
     of_breaking,
@@ -76,7 +75,7 @@ _KEEPALIVE_IDLE: Final = 30
 _KEEPALIVE_INTERVAL: Final = 10
 _KEEPALIVE_PROBES: Final = 3
 _USER_TIMEOUT_MS: Final = 30_000
-_OF_THE_WAY: Final = (FailureKind.NAME, FailureKind.REFUSED, FailureKind.CONNECT)
+_OF_THE_WAY: Final = ("name", "refused", "connect")
 _IN_PATH: Final = "/%:@!$&'()*+,;=~-._"
 _MOST_PREPARED: Final = 256
 _TIMER_SLACK: Final = 0.001
@@ -526,7 +525,7 @@ class HttpTransport:
             return
         else:
             reason = str(answer.status)
-        raise ConnectingError(ConnectionFailure(FailureKind.PROXY, reason))
+        raise ConnectingError(ConnectionFailure("proxy", reason))
 
 
 @final
@@ -623,7 +622,7 @@ def failed(
         f"{request.method} {request.path}: {description}",
         method=request.method,
         path=request.path,
-        refused=how.kind is FailureKind.REFUSED,
+        refused=how.kind == "refused",
         sent=sent,
         cut=how.cut,
     )
@@ -649,9 +648,9 @@ def _meaning(error: Exception) -> tuple[ConnectionFailure, OSError | None]:
         case ConnectingError():
             return error.failure, error.cause
         case MalformedAnswerError():
-            return ConnectionFailure(FailureKind.MALFORMED, str(error)), None
+            return ConnectionFailure("malformed", str(error)), None
         case ClosedWithoutAnswerError():
-            return ConnectionFailure(FailureKind.NO_ANSWER, cut=True), None
+            return ConnectionFailure("no_answer", cut=True), None
         case _:
             return of_breaking(error), None
 
@@ -679,7 +678,7 @@ async def _socket_to(loop: asyncio.AbstractEventLoop, host: str, port: int, *, t
         try:
             found = await loop.getaddrinfo(_ascii_host(host), port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise ConnectingError(ConnectionFailure(FailureKind.NAME), error) from None
+            raise ConnectingError(ConnectionFailure("name"), error) from None
         addresses = _in_turn([(entry[0], entry[4]) for entry in found])
     waiting, failed = [*addresses * times], list[OSError]()
     tries: set[asyncio.Task[socket.socket]] = set()

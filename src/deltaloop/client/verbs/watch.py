@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 _LIMITS: Final = WatchLimitOptions()
 _LARGEST_BATCH: Final = 100
 _BOOKMARK: Final = EventType.BOOKMARK
-_CLOSE: Final = b"}"[0]
+_OPEN, _CLOSE = b"{", b"}"[0]
+_SHORTEST, _LONGEST = 20, 30  # bounds on the position of the object in an event
+_USUAL: Final = next((each, begin, len(begin)) for begin, each in BEGINNINGS.items() if each is EventType.MODIFIED)
 _TIMER_EARLY: Final = 1e-6
 
 
@@ -216,13 +218,19 @@ class WatchStream:
         resource_type, drops, metadata_only = self._resource_type, self._drop_managed_fields, self._metadata_only
         decode = decode_stripped if drops else decode_plain
         events: list[WatchEvent] = []
+        event_type: EventType | None
+        event_type, beginning, length = _USUAL
         try:
             for data, start, end in self._framer.lines() if self._framer.unread else ():
+                if event_type is None or data[start : start + length] != beginning:  # unlike the previous line
+                    head = data[start : start + _LONGEST]
+                    length = head.find(_OPEN, _SHORTEST)
+                    beginning = head[:length]
+                    event_type = BEGINNINGS[beginning] if length > 0 and beginning in BEGINNINGS else None
                 obj, last = None, end - 1
-                event_type, beginning, length = BEGINNINGS[data[start + 9 : start + 10]]
-                if data[start : start + length] == beginning and data[last] == _CLOSE:  # usual
+                if event_type is not None and data[last] == _CLOSE:  # usual
                     obj = decode(data[start + length : last], resource_type)
-                if obj is not None:
+                if event_type is not None and obj is not None:
                     event = WatchEvent(event_type, obj)
                 elif start == end or data[start:end].isspace():
                     continue
@@ -236,7 +244,8 @@ class WatchStream:
                 if event.type is _BOOKMARK and self._limits.saw_bookmark():
                     self._limit.arm()
                 events += (event,)
-                if len(events) == limit:
+                limit -= 1
+                if not limit:
                     break
         except Exception as error:  # noqa: BLE001 - raised by the read after the earlier events
             self._ended, self._framer = True, LineFramer()

@@ -74,7 +74,7 @@ class Attribution:
                 return False
         return False
 
-    def labelled(self, triggers: Iterable[object], *, controller: str) -> tuple[Trigger, ...]:
+    def labelled(self, triggers: Iterable[object], controller: str) -> tuple[Trigger, ...]:
         """Set the ``origin`` of triggers from own writes, for example ``self, reconcile 41`` or ``NAME, reconcile 7``.
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.

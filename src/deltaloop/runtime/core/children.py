@@ -21,7 +21,7 @@ from deltaloop.api.references import ObjectReference
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.requests import Mapped, Mapper, owner_key
-from deltaloop.runtime.errors import InvalidChildrenError
+from deltaloop.runtime.objects.errors import InvalidChildrenError
 from deltaloop.runtime.objects.ownership import set_controller_reference
 
 OWNER_UID: Final = "deltaloop.dev/owner-uid"

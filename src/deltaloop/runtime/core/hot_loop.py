@@ -25,8 +25,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import msgspec
 
@@ -89,11 +88,8 @@ class HotLoopOptions(Options, frozen=True, kw_only=True):
             raise InvalidArgumentError("must be > max_interval.", argument="HotLoopOptions.reset_after")
 
 
-class Cause(Enum):
-    """Cause of a hot key; the value is the label of the metric."""
-
-    SELF = "self"
-    FIGHT = "fight"
+Cause: TypeAlias = "Literal['self', 'fight']"
+"""Cause of a hot key; the value is the label of the metric."""
 
 
 @final
@@ -256,7 +252,7 @@ class HotLoops:
             known.objects.clear()
             self.watched.discard(key)
         for write in effective:
-            fact = self._wrote(key, known, write, triggers, own=own, now=now)
+            fact = self._wrote(key, known, write, triggers, own, now)
             if fact is not None:
                 facts += (fact,)
         if known.hot is not None:
@@ -265,10 +261,10 @@ class HotLoops:
 
     def _has_cooled(self, hot: _Hot, *, quiet_echo: bool, now: float) -> bool:
         # In a fight, the echo of an own write never causes a write, so only the other writer can end the fight.
-        return (hot.cause is Cause.SELF and quiet_echo) or now - hot.struck_at >= self._options.reset_after
+        return (hot.cause == "self" and quiet_echo) or now - hot.struck_at >= self._options.reset_after
 
     def _wrote(
-        self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
+        self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], own: bool, now: float
     ) -> HotLoop | None:
         subject = write.subject if write.verb == "create" else (write.kind, write.key)
         objects, before = known.objects, write.before
@@ -278,7 +274,7 @@ class HotLoops:
             del objects[subject]
             objects[subject] = present
             if own or before is None or before.resource_version != present.version:
-                contested = self._contested(present, write, own=own or known.hot is not None, now=now)
+                contested = self._contested(present, write, own or known.hot is not None, now)
         else:
             if len(objects) >= _OBJECTS:
                 del objects[next(iter(objects))]
@@ -307,7 +303,7 @@ class HotLoops:
                 self.watched.add(key)
             return None
         interval = self._options.min_interval
-        known.hot = _Hot(Cause.FIGHT if contested else Cause.SELF, now, interval, now + interval, now)
+        known.hot = _Hot("fight" if contested else "self", now, interval, now + interval, now)
         self.watched.add(key)
         before = before or theirs
         known.hot.fact = HotLoop(
@@ -323,7 +319,7 @@ class HotLoops:
         )
         return known.hot.fact
 
-    def _contested(self, last: _Written, write: OwnWrite, *, own: bool, now: float) -> tuple[PathParts, ...]:
+    def _contested(self, last: _Written, write: OwnWrite, own: bool, now: float) -> tuple[PathParts, ...]:
         """Return the fields that another writer changed after the last write, and this write changed again.
 
         A single write after another writer's change is only stored, and compared if a second one follows.

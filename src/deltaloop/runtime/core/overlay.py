@@ -93,7 +93,7 @@ class Overlay:
 
     # -- writes
 
-    def wrote(self, obj: Resource, *, reached: str, now: float) -> None:
+    def wrote(self, obj: Resource, reached: str, now: float) -> None:
         """Record the response to a write, or an object read from the server."""
         reached_number = self._reached[1] if reached == self._reached[0] else self._number(reached)
         if obj.resource_version == reached or 0 < obj.version < reached_number:
@@ -195,12 +195,12 @@ class Overlay:
 
     # -- reads
 
-    def show(self, key: str, cached: Resource | None, *, reached: str, now: float) -> Resource | None:
+    def show(self, key: str, cached: Resource | None, reached: str, now: float) -> Resource | None:
         """Return the object as this program knows it; None if it does not exist."""
         entry = self.entries[key] if key in self.entries else None  # noqa: SIM401 - without a call
         if entry is None:
             return cached
-        if self._is_caught_up(entry, cached, reached=reached, now=now):
+        if self._is_caught_up(entry, cached, reached, now):
             del self.entries[key]
             return cached
         return entry.obj if type(entry) is StoredWrite else None
@@ -236,7 +236,7 @@ class Overlay:
         self._reached = reached, version_number(reached)
         return self._reached[1]
 
-    def _is_caught_up(self, entry: Entry, cached: Resource | None, *, reached: str, now: float) -> bool:
+    def _is_caught_up(self, entry: Entry, cached: Resource | None, reached: str, now: float) -> bool:
         at = self._reached[1] if reached == self._reached[0] else self._number(reached)
         if type(entry) is StoredWrite:
             version, number = entry.obj.resource_version, entry.obj.version

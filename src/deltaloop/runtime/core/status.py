@@ -187,7 +187,7 @@ class StatusChange(msgspec.Struct, eq=False):
         said += [integer(present.get(_OBSERVED))] if observing else []
         return self.generation < max(said, default=0) <= generation
 
-    def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
+    def patch(self, present: Fields, kept: Kept, now: str, observing: bool) -> Fields | None:
         """Return the status part of a merge patch; None if nothing changes.
 
         ``now`` is the time for conditions whose status changes. ``observing`` means that ``status.observedGeneration``

@@ -91,7 +91,7 @@ class CacheView:
         if cached is not None and type(entry) is StoredWrite and cached.version >= entry.obj.version > 0:
             del entries[key]
             return cached
-        return self.overlay.show(key, cached, reached=self._indexer.last_sync_resource_version, now=self._clock())
+        return self.overlay.show(key, cached, self._indexer.last_sync_resource_version, self._clock())
 
     def newest_whole(self, key: str) -> Resource | None:
         """Return the newest complete state of an object, or None if only the server knows it."""
@@ -135,7 +135,7 @@ class CacheView:
         """Record the response to a write, or an object read from the server."""
         shown = obj if self._transform is None else self._transform(obj)
         overlay, reached, now = self.overlay, self._indexer.last_sync_resource_version, self._clock()
-        overlay.wrote(shown, reached=reached, now=now)
+        overlay.wrote(shown, reached, now)
         if len(overlay.entries) >= overlay.prune_from:
             overlay.prune(self._lookup, reached=reached, now=now)
 

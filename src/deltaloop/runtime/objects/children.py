@@ -38,8 +38,8 @@ from deltaloop.runtime.core.children import (
 from deltaloop.runtime.core.drift import Known, KnownChildren, differences
 from deltaloop.runtime.core.own_writes import path_text
 from deltaloop.runtime.core.requests import Request
-from deltaloop.runtime.errors import InvalidChildrenError, NotOwnedError, OwnerGoneError
 from deltaloop.runtime.objects.builtin_types import type_of
+from deltaloop.runtime.objects.errors import InvalidChildrenError, NotOwnedError, OwnerGoneError
 from deltaloop.runtime.objects.ownership import AlreadyOwnedError
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 from deltaloop.runtime.reconcile.client import ReconcileClient

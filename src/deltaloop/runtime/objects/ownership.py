@@ -17,7 +17,6 @@ from deltaloop.api.keys import join_key
 from deltaloop.api.references import as_resource
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind
-from deltaloop.runtime.errors import OwnerGoneError
 
 if TYPE_CHECKING:
     from deltaloop.api.object_meta import ObjectMeta
@@ -62,7 +61,7 @@ def set_controller_reference(
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """
-    _set(obj, owner, resource_type, controls=True)
+    _set(obj, owner, resource_type)
 
 
 def set_owner_reference(
@@ -81,7 +80,7 @@ def set_owner_reference(
     _set(obj, owner, resource_type, controls=False)
 
 
-def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, *, controls: bool) -> None:
+def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, controls: bool = True) -> None:
     owning = owner if type(owner) is Resource else as_resource(owner, "the owner")
     if type(resource_type) is ResourceType:
         api_version, kind = resource_type.api_version, resource_type.kind
@@ -107,6 +106,8 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, *,
         )
     if owning.deletion_timestamp is not None and _FOREGROUND in owning.finalizers:
         problem = "is being deleted in the foreground, so the garbage collector would delete the children immediately"
+        from deltaloop.runtime.objects.errors import OwnerGoneError
+
         raise OwnerGoneError(f"{kind} {owning.key}", f"{problem}. Omit the owner reference")
     if not owning.uid:
         raise InvalidArgumentError(

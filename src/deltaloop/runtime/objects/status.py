@@ -30,7 +30,7 @@ from deltaloop.client.verbs.server import WriteRequest, place_of
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.core.own_writes import status_of
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
-from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
+from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile.client import CachedWay
 
@@ -74,46 +74,25 @@ class Statuses:
 
 
 @final
-class StatusWriter:
+class StatusWriter(msgspec.Struct, eq=False):
     """Status of one object, created by ``ctx.status``.
 
     ``async with`` writes at the end of the block, except if nothing has changed or the block was canceled. After
     another exception it writes only the ``on_error`` condition. Plain functions use ``with``.
     """
 
-    __slots__ = ("_change", "_given", "_kind", "_on_error", "_open", "_statuses", "_uid", "_wait", "_way")
+    _given: Resource
+    _kind: ResourceType[Any] | str
+    _uid: str
+    _change: StatusChange
+    _way: CachedWay
+    _statuses: Statuses
+    _on_error: str | None
+    _wait: Wait
+    _open: StatusChange | None = None
 
-    def __init__(self, obj: object, *, way: CachedWay, statuses: Statuses, on_error: str | None, wait: Wait) -> None:
-        """Create the writer; see ``ctx.status``.
-
-        Args:
-            obj: Object that was read.
-            way: Reads and writes of the reconcile.
-            statuses: Shared state of the controller.
-            on_error: Type of the condition that reports exceptions; None for no condition.
-            wait: Function that runs a coroutine on the event loop, for plain functions.
-        """
-        self._way = way
-        self._statuses = statuses
-        kind: ResourceType[Any] | str
-        if type(obj) is Resource and obj.resource_type is not None:
-            kind, given = obj.resource_type, obj
-        else:
-            kind, given = _as_resource(obj, statuses.kind)
-        self._kind, self._given = kind, given
-        looked_at: Resource | None = given
-        if not given.uid and isinstance(kind, ResourceType):  # its class has no field for the UID
-            view = statuses.views.of(kind).find(given.namespace)
-            looked_at = None if view is None else view.newest_whole(given.key)
-        self._uid = "" if looked_at is None else looked_at.uid
-        self._change = StatusChange(0 if looked_at is None else looked_at.generation)
-        self._open: StatusChange | None = None
-        self._on_error = on_error
-        self._wait = wait
-        if on_error is not None:
-            from deltaloop.api.conditions import check_condition_type
-
-            check_condition_type(on_error)
+    def __repr__(self) -> str:
+        return f"<StatusWriter of {self._kind} {self._given.key}>"
 
     def __setitem__(self, field: str, value: object) -> None:
         """Set a field of the status, replacing its whole value; None removes it.
@@ -177,7 +156,7 @@ class StatusWriter:
             ReconcileStoppedError: If the reconcile was told to stop.
             ApiError: If the server rejects the write, for example ``InvalidError`` for a schema violation.
         """
-        await self._write(self._open or self._refuse(), observing=True)
+        await self._write(self._open or self._refuse())
 
     def _refuse(self) -> NoReturn:
         raise InvalidArgumentError(
@@ -196,7 +175,7 @@ class StatusWriter:
             ApiError: See ``write``.
         """
         self._open = None
-        return self._write(self._change, observing=True) if error is None else self._write_error(error)
+        return self._write(self._change) if error is None else self._write_error(error)
 
     async def _write_error(self, error: BaseException) -> None:
         if self._on_error is None or not isinstance(error, Exception):
@@ -215,6 +194,8 @@ class StatusWriter:
         Raises:
             WaitOnLoopError: If it is used in an ``async def`` function.
         """
+        from deltaloop.runtime.reconcile.errors import WaitOnLoopError
+
         try:
             return cast("Self", self._wait(self.__aenter__()))
         except WaitOnLoopError:
@@ -228,7 +209,7 @@ class StatusWriter:
         """
         self._wait(self.__aexit__(kind, error, traceback))
 
-    async def _write(self, change: StatusChange, *, observing: bool) -> None:
+    async def _write(self, change: StatusChange, observing: bool = True) -> None:
         way = self._way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
         about = self._statuses.about
@@ -250,7 +231,7 @@ class StatusWriter:
             ):
                 return  # its writer has seen a newer object, which this program's cache will receive
             now = format_time(self._statuses.wall_clock()) if change.conditions else ""
-            patch = change.patch(there, kept=kept, now=now, observing=observing)
+            patch = change.patch(there, kept, now, observing)
             if patch is None:
                 return
             version = present.resource_version
@@ -275,12 +256,33 @@ class StatusWriter:
                 found = await way.server.read(known, name, must_exist=False, namespace=place)
                 if found is None or found.uid != present.uid:
                     return
+                from deltaloop.runtime.objects.errors import NoStatusSubresourceError
+
                 raise NoStatusSubresourceError(known.type) from None
             else:
                 for field in kept.learn(patch, _status_of(stored)):
                     extra = {"kind": known.text, "field": field}
                     _logger.warning("server dropped a status field that is missing in the schema", extra=extra)
                 return
+
+
+def status_writer(obj: object, way: CachedWay, statuses: Statuses, on_error: str | None, wait: Wait) -> StatusWriter:
+    """Create the writer of an object that was read; ``wait`` runs a coroutine on the event loop."""
+    kind: ResourceType[Any] | str
+    if type(obj) is Resource and obj.resource_type is not None:
+        kind, given = obj.resource_type, obj
+    else:
+        kind, given = _as_resource(obj, statuses.kind)
+    looked_at: Resource | None = given
+    if not given.uid and isinstance(kind, ResourceType):  # its class has no field for the UID
+        view = statuses.views.of(kind).find(given.namespace)
+        looked_at = None if view is None else view.newest_whole(given.key)
+    if on_error is not None:
+        from deltaloop.api.conditions import check_condition_type
+
+        check_condition_type(on_error)
+    uid, generation = ("", 0) if looked_at is None else (looked_at.uid, looked_at.generation)
+    return StatusWriter(given, kind, uid, StatusChange(generation), way, statuses, on_error, wait)
 
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:

@@ -38,7 +38,6 @@ from deltaloop.runtime.core.diagnosis import (
     WebhookSeen,
     diagnoses,
 )
-from deltaloop.runtime.core.hot_loop import Cause
 from deltaloop.runtime.core.readiness import Leadership
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
@@ -247,7 +246,7 @@ def _controller(
         hot=tuple(
             HotKey(
                 key=fact.key,
-                fight=fact.cause is Cause.FIGHT,
+                fight=fact.cause == "fight",
                 kind=fact.kind,
                 object=fact.object_key,
                 other=fact.other,

@@ -27,7 +27,7 @@ from aiohttp import web
 from deltaloop._internal.http_connections import HANDSHAKE, SENDING, UNREADABLE, BoundedServer, send
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.logs import http_logger
-from deltaloop.runtime.errors import HealthServerError
+from deltaloop.runtime.program.errors import HealthServerError
 from deltaloop.runtime.program.pages import (
     ACTION_HEADER,
     TOKEN_HEADER,

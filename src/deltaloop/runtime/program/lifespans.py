@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any, Final, Generic, TypeVar, cast, final, overload
 
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.runtime.errors import LifespanError
+from deltaloop.runtime.program.errors import LifespanError
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[[], Any])

@@ -32,7 +32,7 @@ from deltaloop.runtime.core.access import rules_for, rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, End, Heard, Linger, Shutdown
-from deltaloop.runtime.errors import InvalidControllerError, ShutdownTimeoutError
+from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.program.access import check_access
 from deltaloop.runtime.program.manager_options import ManagerOptions
@@ -333,6 +333,8 @@ class Manager:
         for loop in self._loops:
             loop.close()
         if self._left_behind:
+            from deltaloop.runtime.program.errors import ShutdownTimeoutError
+
             raise ShutdownTimeoutError(self._left_behind)
         if not life.cancelled():
             life.result()

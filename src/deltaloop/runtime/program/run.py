@@ -25,10 +25,10 @@ from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime.controller import Controller, require_controllers
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.recorded_access import RecordedAccess
-from deltaloop.runtime.errors import ShutdownTimeoutError
 from deltaloop.runtime.program.access import program_access
 from deltaloop.runtime.program.access_file import save_access
 from deltaloop.runtime.program.definitions import program_definitions
+from deltaloop.runtime.program.errors import ShutdownTimeoutError
 from deltaloop.runtime.program.kubeconfig_file import remove_kubeconfig
 from deltaloop.runtime.program.manager import Manager
 from deltaloop.runtime.program.manager_options import ManagerOptions

@@ -7,7 +7,6 @@ from typing import Any, Final, final
 
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core.declared_access import DeclaredAccess, NeededAccess, UndeclaredAccess
-from deltaloop.runtime.errors import UndeclaredAccessError
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -31,6 +30,8 @@ class AccessGuard:
         if needed is None:
             return
         if self._refuses:
+            from deltaloop.runtime.reconcile.errors import UndeclaredAccessError
+
             raise UndeclaredAccessError(self._controller, needed)
         self._tell(needed)
 

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import CodeType, CoroutineType
-from typing import Any, Final, TypeAlias, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar
 
 from deltaloop._internal.tracebacks import place_in
 
@@ -15,13 +15,8 @@ T = TypeVar("T")
 
 Call: TypeAlias = "CoroutineType[Any, Any, Any]"
 _TIDIED_EVERY: Final = 256
-
-
-@final
-class NotAwaited(dict[Call, tuple[str, CodeType, int]]):
-    """Calls of one reconcile that may not have been awaited, with name and call site, in order."""
-
-    __slots__ = ()
+NotAwaited: TypeAlias = dict[Any, tuple[str, CodeType, int]]
+"""Calls of one reconcile that may not have been awaited, with name and call site, in order."""
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
@@ -41,10 +36,10 @@ def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Cal
     frame = sys._getframe  # noqa: SLF001 - a traceback would cost more than the call
 
     @functools.wraps(function)
-    def call(self: Any, *arguments: Any, **keywords: Any) -> Call:
-        made = function(self, *arguments, **keywords)
+    def call(*arguments: Any, **keywords: Any) -> Call:  # arguments after `self` would be copied twice
+        made = function(*arguments, **keywords)
         caller = frame(1)
-        calls: NotAwaited = self._not_awaited
+        calls: NotAwaited = arguments[0]._not_awaited  # noqa: SLF001 - of the same family
         calls[made] = name, caller.f_code, caller.f_lasti
         if not len(calls) % _TIDIED_EVERY:
             for ended in [each for each in calls if each.cr_frame is None]:  # there can be thousands

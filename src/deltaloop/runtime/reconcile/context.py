@@ -14,8 +14,8 @@ from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import Kind, TypedKind
 from deltaloop.runtime.core.requests import Request
-from deltaloop.runtime.errors import InvalidChildrenError, InvalidControllerError, WaitOnLoopError
-from deltaloop.runtime.objects.status import Statuses, StatusWriter
+from deltaloop.runtime.errors import InvalidControllerError
+from deltaloop.runtime.objects.status import Statuses, StatusWriter, status_writer
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 from deltaloop.runtime.reconcile.client import ReconcileClient
 
@@ -124,6 +124,8 @@ class Context(msgspec.Struct, eq=False):
         if made is None:
             declared = self._shared.children
             if declared is None:
+                from deltaloop.runtime.objects.errors import InvalidChildrenError
+
                 raise InvalidChildrenError(
                     f"must be declared by controller {self.controller!r}: @dl.controller(..., children=[...])",
                     argument="children",
@@ -160,7 +162,7 @@ class Context(msgspec.Struct, eq=False):
         if statuses is None:
             raise RuntimeError("ctx.status requires a context made by a manager")
         way = self.client._cached  # noqa: SLF001 - of the same family
-        return StatusWriter(obj, way=way, statuses=statuses, on_error=on_error, wait=self.wait)
+        return status_writer(obj, way, statuses, on_error, self.wait)
 
     @overload
     async def track(self, kind: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
@@ -252,6 +254,8 @@ class Context(msgspec.Struct, eq=False):
             on_loop = False
         if on_loop or loop is None:
             work.close()
+            from deltaloop.runtime.reconcile.errors import WaitOnLoopError
+
             raise WaitOnLoopError("ctx.wait(...)", "Await the coroutine")
         try:
             return asyncio.run_coroutine_threadsafe(work, loop).result()

@@ -12,8 +12,9 @@ from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.runtime.controller import Cleanup, Controller, group_kind
 from deltaloop.runtime.core.finalizing import FinalizerRun, FinalizerStep, finalizer_patch
 from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Returned
-from deltaloop.runtime.errors import InvalidControllerError, InvalidDeadlineResultError
+from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.reconcile.context import Context
+from deltaloop.runtime.reconcile.errors import InvalidDeadlineResultError
 from deltaloop.runtime.reconcile.execution import Execution
 
 _CONFLICT_TRIES: Final = 5

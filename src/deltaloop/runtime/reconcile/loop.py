@@ -332,13 +332,14 @@ class ReconcileLoop:
                 ending: Ending = INTERRUPTED
                 variables: contextvars.Context | None = None
                 try:
-                    triggers = self._attribution.labelled(taken.triggers.kept, controller=name)
+                    triggers = self._attribution.labelled(taken.triggers.kept, name)
                     if hot is not None and taken.item in hot.watched:
                         delay = await self._before_hot(taken.item, triggers)
                         if delay is not None:
                             ending = Interrupted(delay)
                             return
                     run = self._begin(taken, triggers, task)
+                    context = run.context
                     variables = contextvars.copy_context()
                     returned, ended = None, None
                     try:
@@ -346,17 +347,17 @@ class ReconcileLoop:
                             if self._function is None:
                                 ended = await self._steps(run)
                             else:
-                                returned = await self._function(run.context.request, run.context)
+                                returned = await self._function(context.request, context)
                         except Exception as error:  # noqa: BLE001 - the table of outcomes decides what becomes of it
                             ended = await run.raised(error)
-                        if returned is not None or (ended is None and not_begun(run.context._not_awaited)):  # noqa: SLF001 - of the same family
+                        if returned is not None or (ended is None and not_begun(context._not_awaited)):  # noqa: SLF001 - of the same family
                             ended = await run.returned(self.controller.function, returned)
                     except asyncio.CancelledError:
                         ended = self._cancelled(run)
                     except BaseException as error:
                         self._free(run, error)
                         raise
-                    has_waited = bool(run.context.client._cached.noted)  # noqa: SLF001 - same; other tasks ran meanwhile
+                    has_waited = bool(context.client._cached.noted)  # noqa: SLF001 - same; other tasks ran meanwhile
                     now = self._clock()
                     ending = self._finish(run, ended, now)
                 except Exception as error:  # noqa: BLE001 - the queue logs it and tries the key again
@@ -421,17 +422,24 @@ class ReconcileLoop:
 
     def _begin(self, taken: Run[str], triggers: tuple[Trigger, ...], task: asyncio.Task[None]) -> Execution:
         key, now, controller = taken.item, self._clock(), self.controller.name
-        namespace, _, name = key.rpartition("/")
-        if not name or "/" in namespace:
-            raise TerminalError(f"cannot reconcile: {InvalidKeyError(key)}")  # the key stays invalid
+        seen = self.cached(key)
+        if seen is None:
+            namespace, _, name = key.rpartition("/")
+            if not name or "/" in namespace:
+                raise TerminalError(f"cannot reconcile: {InvalidKeyError(key)}")  # the key stays invalid
+        else:
+            namespace, name = seen.namespace, seen.name
         run = self.runs.begin(key, now)
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
         try:
             assert self._of_term is not None
             client, server, kinds, query = self._of_term
-            run.taken, run.task, run.pool = taken, task, self._pool
-            number, check, not_awaited = run.number, run.check, NotAwaited()
+            run.taken, run.task = taken, task
+            if self._pool is not None:
+                run.pool = self._pool
+            number, check = run.number, run.check
+            not_awaited: NotAwaited = {}
             guard = None if self.share is None else self.share.guard(key)
             by = controller, number, key
             way = CachedWay(server, kinds, query, self._views, self._attribution, by, namespace, check, None, guard)
@@ -446,7 +454,7 @@ class ReconcileLoop:
                 not_awaited,
                 self.shared,
                 key,
-                self.cached(key),
+                seen,
                 check,
             )
             RECONCILE.set(context)
@@ -479,7 +487,7 @@ class ReconcileLoop:
 
             note_missing_right(decision.error, self.controller.name)
         news = self._news(run) if self._failing else None
-        self._observer.ended(run, decision, now=now, news=news)
+        self._observer.ended(run, decision, now, news)
         if self.share is not None and [each.source for each in run.context.triggers] != ["shard"]:
             self.share.time.add(self.share.number_of(run.key), now - run.started_at)
         if self.shared.tracker is not None:
@@ -487,7 +495,7 @@ class ReconcileLoop:
             self.shared.tracker.ended(run.key, succeeded=decision.row.action in SUCCESSES, exists=exists)
         if self._failing or decision.row.action not in SUCCESSES:
             self._note_failure(run, decision)
-        del run.context, run.task  # otherwise these objects would wait for the garbage collector
+        del run.context  # otherwise it would wait for the garbage collector
         if decision is NOTHING:
             return SUCCEEDED
         RECONCILE.set(None)  # new timers must not keep the context alive

@@ -12,7 +12,7 @@ from deltaloop.api.references import Trigger
 from deltaloop.client.client import Client
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled
-from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
+from deltaloop.runtime.core.hot_loop import Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import SUCCESSES, KeyDecision
 from deltaloop.runtime.reconcile.context import Context
 from deltaloop.runtime.reconcile.execution import Execution
@@ -89,9 +89,7 @@ class Observer:
             self.tracing.look(now)
         return self.tracing.start(context, name=self._name) if self.tracing.is_on else None
 
-    def ended(
-        self, run: Execution, decision: KeyDecision, *, now: float, news: Sequence[Trigger] | None = None
-    ) -> None:
+    def ended(self, run: Execution, decision: KeyDecision, now: float, news: Sequence[Trigger] | None = None) -> None:
         """Record an ended reconcile; ``news`` are the triggers that did not wait for a retry, or None for all."""
         row, context, error, seconds = decision.row, run.context, decision.error, now - run.started_at
         result = row.result or decision.case.value
@@ -145,7 +143,7 @@ class Observer:
         extra: dict[str, object] = {
             "controller": self._name,
             "key": key,
-            "cause": fact.cause.value,
+            "cause": fact.cause,
             "seconds": round(fact.seconds, 3),
         }
         if self._share is not None:
@@ -153,7 +151,7 @@ class Observer:
         if isinstance(fact, Cooled):
             _logger.info("key is no longer slowed down", extra=extra)
             return
-        self._metrics.hot_loop(fact.cause.value)
+        self._metrics.hot_loop(fact.cause)
         extra |= {
             "kind": fact.kind,
             "object": fact.object_key,
@@ -162,7 +160,7 @@ class Observer:
             "interval": fact.interval,
         }
         message = "slowing down a key that triggers itself: write only changes"
-        if fact.cause is Cause.FIGHT:
+        if fact.cause == "fight":
             message = "slowing down a key with two writers of one object: use one writer for each field"
             extra["other"] = fact.other or "unknown"
         _logger.warning(message, extra=extra)

@@ -19,7 +19,7 @@ from deltaloop.events import EventRecorder
 from deltaloop.runtime import Manager
 from deltaloop.runtime.core.outcomes import InvalidResultError, NotAwaitedError
 from deltaloop.runtime.core.readiness import Leadership
-from deltaloop.runtime.errors import UndeclaredAccessError, WaitOnLoopError
+from deltaloop.runtime.reconcile.errors import UndeclaredAccessError, WaitOnLoopError
 from deltaloop.runtime.reconcile.execution import running_reconcile
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.testing.injected_faults.core.program_writes import ProgramWrite, WriteReason, made

@@ -142,13 +142,13 @@ class QueueCore(Generic[K]):
 
     # Add items
 
-    def add(self, item: K, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
+    def add(self, item: K, now: float, trigger: object | None = None, priority: int = 0) -> AddOutcome:
         if self._shutting_down:
             self._ignored += 1
             return "ignored"
         dirty = self._dirty
         if item in dirty:
-            dirty[item].add(trigger, priority=priority)
+            dirty[item].add(trigger, priority)
             self._merged += 1
             if self._order is not None:
                 self._touch(item, now, priority)

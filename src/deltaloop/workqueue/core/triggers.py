@@ -38,21 +38,21 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
         """Highest priority of all adds, or 0 if unspecified."""
         return 0 if self.stated_priority is None else self.stated_priority
 
-    def add(self, trigger: object | None, *, priority: int | None = None) -> None:
+    def add(self, trigger: object | None, priority: int | None = None) -> None:
         """Append or merge a trigger; None adds none. The highest priority counts."""
         if priority is not None and (self.stated_priority is None or priority > self.stated_priority):
             self.stated_priority = priority
         if trigger is None:
             return
-        kept, bound = self.kept, self.bound
+        kept = self.kept
         if self.merge is None or not kept:
             kept += (trigger,)
         else:
             before = len(kept)
             kept = tuple(self.merge(kept, trigger))[: before + 1]
             self.dropped += before + 1 - len(kept)
-        if len(kept) > bound:
-            first = (bound + 1) // 2
+        if len(kept) > self.bound:
+            first = (self.bound + 1) // 2
             kept = kept[:first] + kept[first + 1 :]
             self.dropped += 1
         self.kept = kept

@@ -13,10 +13,10 @@ from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, Probe, Verdict
+from deltaloop.cache.core.reflector.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery, is_refusal
 from deltaloop.cache.core.reflector.states import FEEDS, ReflectorPhase
-from deltaloop.cache.errors import RepeatedContinueError, VeryShortWatchError
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, refused, too_large

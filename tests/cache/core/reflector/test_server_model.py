@@ -22,7 +22,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.watch_event import EventType, MalformedEventError, WatchEvent
 from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
-from deltaloop.cache.core.reflector.reactions import RECOVERIES, ErrorKind, Operation, Reaction, Recovery
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
+from deltaloop.cache.core.reflector.recoveries import RECOVERIES, ErrorKind
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.verbs.resource_list import ResourceList

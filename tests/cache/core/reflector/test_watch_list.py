@@ -8,10 +8,10 @@ from deltaloop._internal.pacing import Wait
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.watch_event import EventType, WatchEvent
 from deltaloop.cache.core.reflector.effects import CompleteList, ListPage, OpenWatch, OpenWatchList, Probe
+from deltaloop.cache.core.reflector.errors import ServerRestoredError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.core.reflector.machine import ReflectorMachine
 from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
 from deltaloop.cache.core.reflector.states import ReflectorPhase
-from deltaloop.cache.errors import ServerRestoredError, WatchListEndedError, WatchListStalledError
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.verbs.resource_list import ResourceList
 from tests.cache.fake_source import api_error, broken, expired, initial_events_end, refused, too_large

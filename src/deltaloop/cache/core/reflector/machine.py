@@ -60,24 +60,10 @@ from deltaloop.cache.core.reflector.effects import (
     Probe,
     Verdict,
 )
-from deltaloop.cache.core.reflector.reactions import (
-    RECOVERIES,
-    ErrorKind,
-    Operation,
-    Reaction,
-    Recovery,
-    classify,
-    is_not_offered,
-)
+from deltaloop.cache.core.reflector.reactions import Operation, Reaction, Recovery
 from deltaloop.cache.core.reflector.rounds import InitialEvents, ListRound
 from deltaloop.cache.core.reflector.states import FEEDS, ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorCounts, ReflectorStatistics
-from deltaloop.cache.errors import (
-    RepeatedContinueError,
-    ServerRestoredError,
-    VeryShortWatchError,
-    WatchListEndedError,
-)
 from deltaloop.cache.reflector_options import ReflectorOptions
 
 if TYPE_CHECKING:
@@ -206,6 +192,8 @@ class ReflectorMachine:
         self._counts.saw_bytes(now)
         why = round_.never_ends(page)
         if why:
+            from deltaloop.cache.core.reflector.errors import RepeatedContinueError
+
             return self.list_failed(RepeatedContinueError(why), now, random=random)
         self._counts.list_requests += 1
         return self._complete(round_, now) if round_.take(page) else None
@@ -233,6 +221,8 @@ class ReflectorMachine:
         round_ = self._expect_round("list_failed")
         self._counts.list_requests += 1
         operation = Operation.LATER_PAGE if round_.options.continue_ else Operation.LIST
+        from deltaloop.cache.core.reflector.recoveries import RECOVERIES, classify  # only after errors
+
         recovery = RECOVERIES.get((operation, classify(error)), Recovery.LIST_LATER)
         self._round = None
         if recovery is Recovery.LIST_IN_FULL_NOW and not round_.in_full:
@@ -298,6 +288,8 @@ class ReflectorMachine:
 
     def watch_list_ended(self, now: float, *, random: float) -> Reaction:
         self._expect("watch_list_ended")
+        from deltaloop.cache.core.reflector.errors import WatchListEndedError
+
         error = WatchListEndedError(
             f"the streamed list ended after {len(self._initial)} objects, before it was complete"
         )
@@ -310,6 +302,8 @@ class ReflectorMachine:
         if self.phase is ReflectorPhase.LISTING:
             self._counts.watch_requests += 1
         self._initial = InitialEvents()
+        from deltaloop.cache.core.reflector.recoveries import RECOVERIES, classify, is_not_offered
+
         recovery = RECOVERIES.get((Operation.WATCH_LIST, classify(error)), Recovery.LIST_LATER)
         if recovery is Recovery.LIST_LATER:
             return self._react_later(error, Operation.WATCH_LIST, ReflectorPhase.LISTING, now, random)
@@ -361,6 +355,8 @@ class ReflectorMachine:
         if not is_newer(before, resource_version):
             return None
         self._version_unavailable = True
+        from deltaloop.cache.core.reflector.errors import ServerRestoredError
+
         error = ServerRestoredError(before, resource_version)
         return self._react(error, Operation.PROBE, Recovery.LIST_NEWEST_NOW, ReflectorPhase.LISTING, now)
 
@@ -373,6 +369,8 @@ class ReflectorMachine:
         """Process a failed probe: continue with the watch, or wait if the server is unreachable or busy."""
         self._expect("probe_failed")
         self._counts.probes += 1
+        from deltaloop.cache.core.reflector.recoveries import RECOVERIES, classify
+
         recovery = RECOVERIES[(Operation.PROBE, classify(error))]
         if recovery is Recovery.WATCH_LATER:
             return self._react_later(error, Operation.PROBE, ReflectorPhase.CONNECTING, now, random)
@@ -439,6 +437,8 @@ class ReflectorMachine:
         """Process a clean end of the stream, and return a ``Reaction`` if it came suspiciously early."""
         self._expect("watch_ended")
         if self._was_useless(now):
+            from deltaloop.cache.core.reflector.errors import VeryShortWatchError
+
             error = VeryShortWatchError("the watch ended within a second and without events")
             return self._react_later(error, Operation.SHORT_STREAM, ReflectorPhase.LISTING, now, random)
         self._counts.succeeded(now)
@@ -451,6 +451,8 @@ class ReflectorMachine:
     def watch_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
         """Process a watch that could not be opened, whose stream broke, or that ended with an error event."""
         self._expect("watch_failed")
+        from deltaloop.cache.core.reflector.recoveries import RECOVERIES, ErrorKind, classify
+
         kind = classify(error)
         if self.phase is ReflectorPhase.CONNECTING:
             self._counts.watch_requests += 1
