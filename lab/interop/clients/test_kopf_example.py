@@ -67,6 +67,7 @@ def _operator(kubeconfig: Path, program: Path, log: Path) -> Generator[None]:
                 run.wait(timeout=30)
 
 
+@pytest.mark.timeout(600)  # pip builds the metadata of the source distribution
 def test_kopf_example(kubeconfig: Path, tmp_path: Path) -> None:
     package("kopf")
     kubernetes = package("kubernetes")
