@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 _ATTRIBUTE = "__resource_type__"
 _DEFINED: Final = "__custom_resource__"
-_PLAIN: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-"
+_PLAIN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-"
 
 
 class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=True):
@@ -73,8 +73,8 @@ class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=Tr
         Raises:
             InvalidArgumentError: If the arguments are invalid or cannot be combined.
         """
-        is_plain = name and namespace and namespace[0] != "." != name[0] and not f"{namespace}{name}".strip(_PLAIN)
-        if is_plain and self.namespaced:  # fast path
+        is_usual = name and namespace and self.namespaced and namespace[0] != "." != name[0]
+        if is_usual and not f"{namespace}{name}".encode("ascii", "replace").translate(None, _PLAIN):  # fast path
             path = f"{self._root}/namespaces/{namespace}/{self.plural}/{name}"
             return f"{path}/{_segments(subresource)}" if subresource else path
         if namespace and not self.namespaced:

@@ -277,10 +277,9 @@ class Server:
             guard = way.write_guard or guard
         limit = sender.default_timeout if request.timeout is None else request.timeout
         while True:
-            kind, verb, body, part = request.kind.type, request.verb, request.body, request.subresource
-            method, rbac_verb, of_object = _METHODS[verb]
-            name, place = request.name if of_object or part else None, request.namespace
-            path = kind.path(namespace=place, name=name, subresource=part)
+            kind, place, body, part = request.kind.type, request.namespace, request.body, request.subresource
+            method, rbac_verb, of_object = _METHODS[request.verb]
+            path = kind.path(namespace=place, name=request.name if of_object or part else None, subresource=part)
             if self.access_check is not None:
                 self.access_check(rbac_verb, kind, place, part or "")
             if body is None and isinstance(request.options, DeleteOptions):

@@ -500,7 +500,7 @@ class Verbs:
             InvalidArgumentError: If the patch does not match its type.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
-        if isinstance(patch, Mapping) == (type is PatchType.JSON):
+        if isinstance(patch, (dict, Mapping)) == (type is PatchType.JSON):
             wanted = "a list of operations" if type is PatchType.JSON else "a mapping"
             problem = f"of type {type.name} for {known.text} {name!r} must be {wanted}."
             raise InvalidArgumentError(problem, argument="patch")
@@ -897,21 +897,26 @@ class Verbs:
         patch: Patch,
         type: PatchType = PatchType.MERGE,  # noqa: A002 - the API's word
         *,
+        namespace: str | None = None,
+        subresource: str | None = None,
         options: WriteOptions | None = None,
-        **more: Any,
+        timeout: float | None = None,
     ) -> Coroutine[Any, Any, Any]:
-        metadata: Mapping[str, Any] | None = patch.get("metadata") if isinstance(patch, Mapping) else None
-        request = self._request(
-            "patch",
-            known,
-            name,
+        # A check of an abstract class is slow, so check for a dict first.
+        metadata: Mapping[str, Any] | None = patch.get("metadata") if isinstance(patch, (dict, Mapping)) else None
+        request = WriteRequest(
+            verb="patch",
+            kind=known,
+            name=name,
+            namespace=place_of(self._way, known, namespace),
             query=self._query(options),
             options=options,
+            subresource=subresource,
             body=write_json(patch, f"the patch of {known.text} {name!r}"),
-            content_type=type.value,
-            version=str(metadata.get("resourceVersion") or "") if isinstance(metadata, Mapping) else "",
+            content_type=type,
+            version=str(metadata.get("resourceVersion") or "") if isinstance(metadata, (dict, Mapping)) else "",
+            timeout=timeout,
             decode=known.decode,
-            **more,
         )
         return self._way.write(request)
 
