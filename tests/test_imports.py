@@ -115,7 +115,7 @@ for name, module in [*sys.modules.items()]:
 print(json.dumps(found))
 """
 # A dataclass takes as long as a module or two, an enum as long as one or two; a pattern up to as long as three.
-MOST = {"modules": 153, "dataclasses": 0, "enums": 15, "patterns": 0, "yaml": 0}
+MOST = {"modules": 152, "dataclasses": 0, "enums": 15, "patterns": 0, "yaml": 0}
 
 
 def counted(statements: str) -> dict[str, list[str]]:
@@ -141,7 +141,7 @@ ON_USE = (
     "deltaloop.client.verbs.pager",
     "deltaloop.client.verbs.resource_list",
     "deltaloop.events",
-    "deltaloop.leaderelection.elector",
+    "deltaloop.leaderelection",
     "deltaloop.runtime.core.finalizing",
     "deltaloop.runtime.core.predicates",
     "deltaloop.runtime.core.readiness",
@@ -152,6 +152,7 @@ ON_USE = (
     "deltaloop.runtime.program.errors",
     "deltaloop.runtime.program.health_server",
     "deltaloop.runtime.program.lifespans",
+    "deltaloop.runtime.program.pages",
     "deltaloop.runtime.program.processes",
     "deltaloop.runtime.reconcile.errors",
     "deltaloop.sharding",

@@ -20,7 +20,8 @@ from deltaloop.cli import kubectl_plugin
 from deltaloop.cli.app import app
 from deltaloop.cli.doctor import lines
 from deltaloop.cli.running_program import NoAnswerError, RunningProgram
-from deltaloop.runtime.program.pages import TOKEN_HEADER, BindAddress
+from deltaloop.runtime.program.bind_address import BindAddress
+from deltaloop.runtime.program.pages import TOKEN_HEADER
 from tests.having import having
 from tests.runtime.worlds import CM, until, world
 from tests.servers import api_server

@@ -20,9 +20,9 @@ from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime import Context, Request, controller
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.program.access_file import read_access, save_access
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.program.health_pages import metrics_page
 from deltaloop.runtime.program.health_server import HealthServer
-from deltaloop.runtime.program.pages import BindAddress
 from tests.having import having
 from tests.runtime.worlds import CM, until, world
 

@@ -17,8 +17,9 @@ from aiohttp.http_parser import DeflateBuffer
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.program.health_server import HealthServer
-from deltaloop.runtime.program.pages import BindAddress, HttpPage
+from deltaloop.runtime.program.pages import HttpPage
 from tests.apiserver.serving import CONFIG_MAPS, config_map, serving
 
 _PIECE = 64 * 1024

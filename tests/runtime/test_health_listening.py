@@ -25,9 +25,10 @@ from deltaloop.errors import HealthServerError, RequestTimeoutError
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.program import health_server
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
 from deltaloop.runtime.program.health_server import HealthServer, _is_local
-from deltaloop.runtime.program.pages import BindAddress, HttpPage, LocalRoute, Route
+from deltaloop.runtime.program.pages import HttpPage, LocalRoute, Route
 from tests.having import having
 from tests.runtime.worlds import now
 

@@ -112,8 +112,11 @@ def plain_json(value: object, before: bytes = b"") -> bytes | None:
         if encoded == before:
             return before
         after = _decode(encoded)
-        if len(encoded) == len(before) and after == (same := _decode(before)) and _sorted(after) == _sorted(same):
-            return before  # only the order differs
+        if before and len(encoded) == len(before):
+            from zlib import adler32  # its lower half is the sum of the bytes, which does not depend on their order
+
+            if not (adler32(encoded) ^ adler32(before)) & 0xFFFF and _sorted(after) == _sorted(_decode(before)):
+                return before  # only the order differs
         # The encoder also represents times, enums, sets and NaN, which are different values after decoding.
         is_plain = after == value
     except _FAILURES:

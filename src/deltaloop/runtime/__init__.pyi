@@ -16,13 +16,13 @@ from deltaloop.runtime.objects.children import Children as Children
 from deltaloop.runtime.objects.ownership import set_controller_reference as set_controller_reference
 from deltaloop.runtime.objects.ownership import set_owner_reference as set_owner_reference
 from deltaloop.runtime.objects.status import StatusWriter as StatusWriter
+from deltaloop.runtime.program.bind_address import BindAddress as BindAddress
 from deltaloop.runtime.program.doctor import diagnose as diagnose
 from deltaloop.runtime.program.lifespans import Lifespan as Lifespan
 from deltaloop.runtime.program.lifespans import lifespan as lifespan
 from deltaloop.runtime.program.manager import Manager as Manager
 from deltaloop.runtime.program.manager_options import ManagerOptions as ManagerOptions
 from deltaloop.runtime.program.options import RunOptions as RunOptions
-from deltaloop.runtime.program.pages import BindAddress as BindAddress
 from deltaloop.runtime.program.run import run as run
 from deltaloop.runtime.program.settings import read_settings as read_settings
 from deltaloop.runtime.program.settings import settings as settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import cast, final
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
@@ -46,3 +46,14 @@ class ReconcileCancelledError(DeltaloopError):
 
     The function has a bug, or another task canceled a task that it awaits.
     """
+
+
+def is_write_refusal(error: BaseException) -> bool:
+    """Return whether the error only reports writes that were rejected because the reconcile was stopped."""
+    from deltaloop.leaderelection.guard import LeadershipLostError  # many programs elect no leader
+
+    refusals = (ReconcileStoppedError, LeadershipLostError)
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return group.split(refusals)[1] is None
+    return isinstance(error, refusals)

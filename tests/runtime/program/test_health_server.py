@@ -22,9 +22,10 @@ from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, Manager, ManagerOptions, Request, controller
 from deltaloop.runtime.core.readiness import Check
 from deltaloop.runtime.program import health_server
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.program.health_pages import metrics_page, probe
 from deltaloop.runtime.program.health_server import HealthServer
-from deltaloop.runtime.program.pages import BindAddress, HttpPage
+from deltaloop.runtime.program.pages import HttpPage
 from deltaloop.runtime.program.token_reviews import review_tokens
 from tests.client.loopback import serving
 from tests.having import having

@@ -14,7 +14,7 @@ import pytest
 
 from deltaloop.events import EventRecorder
 from deltaloop.runtime import Context, Request, controller
-from deltaloop.runtime.program.pages import BindAddress
+from deltaloop.runtime.program.bind_address import BindAddress
 from tests.runtime.worlds import CM, until, world
 
 FILE = resources.files("deltaloop.runtime.program").joinpath("live_page.html").read_text(encoding="utf-8")

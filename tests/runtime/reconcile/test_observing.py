@@ -21,7 +21,7 @@ from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, HotLoopOptions, Request, controller
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.hot_loop import HotLoop, HotLoops
-from deltaloop.runtime.program.pages import BindAddress
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
 from deltaloop.runtime.reconcile.tracing import Tracing, reasons

@@ -27,10 +27,9 @@ from deltaloop.api.views import freeze
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import PatchType
 from deltaloop.client.verbs.server import WriteRequest, place_of
-from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.core.own_writes import status_of
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
-from deltaloop.runtime.errors import ReconcileStoppedError
+from deltaloop.runtime.errors import is_write_refusal
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile.client import CachedWay
 
@@ -39,7 +38,6 @@ _TRIES: Final = 5
 # Fields that the schema lacks are found in the response and reported once for each field.
 _QUERY: Final = {"fieldValidation": "Ignore"}
 _MERGE: Final = PatchType.MERGE.value  # the attribute of an enum is a call
-_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -183,7 +181,7 @@ class StatusWriter(msgspec.Struct, eq=False):
         try:
             await self._write(self._change.of_error(self._on_error, error), observing=False)
         except DeltaloopError as second:
-            if isinstance(second, _REFUSALS):
+            if is_write_refusal(second):
                 return
             extra = {"kind": str(self._kind), "key": self._given.key, "error": type(second).__name__}
             _logger.warning("cannot write an error into the status", extra=extra)

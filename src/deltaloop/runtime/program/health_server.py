@@ -27,16 +27,9 @@ from aiohttp import web
 from deltaloop._internal.http_connections import HANDSHAKE, SENDING, UNREADABLE, BoundedServer, send
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.logs import http_logger
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.program.errors import HealthServerError
-from deltaloop.runtime.program.pages import (
-    ACTION_HEADER,
-    TOKEN_HEADER,
-    BindAddress,
-    HttpPage,
-    LocalRoute,
-    Route,
-    StreamRoute,
-)
+from deltaloop.runtime.program.pages import ACTION_HEADER, TOKEN_HEADER, HttpPage, LocalRoute, Route, StreamRoute
 
 if TYPE_CHECKING:
     from deltaloop.runtime.program.pages import MayAsk, MayGet

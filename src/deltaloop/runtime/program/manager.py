@@ -26,7 +26,6 @@ from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.client.client import Client
-from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, require_controllers
 from deltaloop.runtime.core.access import rules_for, rules_of_access
 from deltaloop.runtime.core.attribution import Attribution
@@ -36,7 +35,6 @@ from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.program.access import check_access
 from deltaloop.runtime.program.manager_options import ManagerOptions
-from deltaloop.runtime.program.pages import Action, LocalRoute, Route, StreamRoute
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
@@ -54,6 +52,7 @@ if TYPE_CHECKING:
     from deltaloop.runtime.program.doctor import Doctor
     from deltaloop.runtime.program.health_server import HealthServer
     from deltaloop.runtime.program.lifespans import Lifespan
+    from deltaloop.runtime.program.pages import Action, Route
     from deltaloop.runtime.program.shards import MemberWork
     from deltaloop.sharding import ShardMember, ShardState
     from deltaloop.webhooks import WebhookMetrics, WebhookServer
@@ -285,6 +284,8 @@ class Manager:
 
         message = ""
         if self._elector is not None:
+            from deltaloop.leaderelection.guard import LeadershipLostError
+
             try:
                 self._elector.check(self._elector.config.lease_duration)
             except LeadershipLostError as error:
@@ -512,6 +513,7 @@ class Manager:
             probe,
         )
         from deltaloop.runtime.program.health_server import HealthServer
+        from deltaloop.runtime.program.pages import LocalRoute
         from deltaloop.runtime.program.token_reviews import review_tokens, review_users
 
         may_get, may_ask, doctor = review_tokens(self._client), review_users(self._client), self.doctor
@@ -551,6 +553,7 @@ class Manager:
 
     def _page_routes(self) -> dict[str, Route]:
         from deltaloop.runtime.program.live_page import DATA_PATH, LIVE_PATH, PAGE_PATH, LivePage
+        from deltaloop.runtime.program.pages import LocalRoute, StreamRoute
 
         page = LivePage(self.doctor, self._history, self._loops, clock=self._clock)
         if self._recorder is not None:
@@ -690,6 +693,8 @@ class Manager:
             self._term = None
             if self._shutdown.stopping:
                 return
+        from deltaloop.leaderelection.guard import LeadershipLostError
+
         raise LeadershipLostError(
             "leadership is lost, and the elector does not contend again",
             lock=self._elector.lock.describe(),

@@ -17,7 +17,7 @@ from deltaloop.cache.informer import InformerOptions
 from deltaloop.runtime.core.access import Permission
 from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.shutdown import REPEAT_WINDOW
-from deltaloop.runtime.program.pages import BindAddress
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.webhooks.server_options import WebhookServerOptions
 
 

@@ -16,6 +16,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client.client import Client
 from deltaloop.events.core.draft import EventApi
 from deltaloop.leaderelection.config import LeaderElectionConfig
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.program.object_names import (
     NAME_RULE,
     NAMESPACE_RULE,
@@ -24,7 +25,6 @@ from deltaloop.runtime.program.object_names import (
     is_namespace,
     is_webhook_url,
 )
-from deltaloop.runtime.program.pages import BindAddress
 from deltaloop.webhooks.server_options import WebhookServerOptions
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"

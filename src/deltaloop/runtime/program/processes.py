@@ -23,8 +23,9 @@ from deltaloop.client import connect
 from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.merged_pages import merged_documents, merged_metrics
 from deltaloop.runtime.core.readiness import Check
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.program.options import RunOptionError, RunOptions, metrics_address
-from deltaloop.runtime.program.pages import BindAddress, HttpPage, LocalRoute, Route
+from deltaloop.runtime.program.pages import HttpPage, LocalRoute, Route
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 
 if TYPE_CHECKING:

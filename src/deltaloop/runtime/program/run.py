@@ -27,6 +27,7 @@ from deltaloop.runtime.core.declared_access import UndeclaredAccess
 from deltaloop.runtime.core.recorded_access import RecordedAccess
 from deltaloop.runtime.program.access import program_access
 from deltaloop.runtime.program.access_file import save_access
+from deltaloop.runtime.program.bind_address import BindAddress
 from deltaloop.runtime.program.definitions import program_definitions
 from deltaloop.runtime.program.errors import ShutdownTimeoutError
 from deltaloop.runtime.program.kubeconfig_file import remove_kubeconfig
@@ -39,7 +40,6 @@ from deltaloop.runtime.program.options import (
     lease_namespace,
     metrics_address,
 )
-from deltaloop.runtime.program.pages import BindAddress
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 from deltaloop.sharding import ShardMember, ShardOptions
 from deltaloop.webhooks.declaring import AdmissionWebhook, ConversionFunction, Webhook

@@ -30,7 +30,6 @@ from deltaloop.client.client import Client
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import AccessCheck
 from deltaloop.client.verbs.server import Server
-from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
@@ -50,7 +49,7 @@ from deltaloop.runtime.core.outcomes import (
 )
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import Runs, StopReason
-from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
+from deltaloop.runtime.errors import ReconcileCancelledError, is_write_refusal
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
 from deltaloop.runtime.reconcile.calls import NotAwaited, not_begun
@@ -77,7 +76,6 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _KEYS_OF_TASK: Final = 64
 _LONGEST_TASK: Final = 0.002
-_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 
 @final
@@ -511,7 +509,7 @@ class ReconcileLoop:
         self.metrics.lingering(len(self.runs.lingering()))
         if error is not None:
             # The error does not affect the decision, but it can help to find the cause.
-            level = logging.DEBUG if _follows_from_stopping(error) else logging.WARNING
+            level = logging.DEBUG if is_write_refusal(error) else logging.WARNING
             message = "reconcile raised an exception after it was stopped"
             extra = self._about(run)
             self._errors.log(_logger, level, message, error, now=self._clock(), extra=extra)
@@ -633,11 +631,3 @@ class ReconcileLoop:
 def _wake(waiter: asyncio.Future[None] | None) -> None:
     if waiter is not None and not waiter.done():
         waiter.set_result(None)
-
-
-def _follows_from_stopping(error: BaseException) -> bool:
-    """Return whether the error only reports writes that were rejected because the reconcile was stopped."""
-    if isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        return group.split(_REFUSALS)[1] is None
-    return isinstance(error, _REFUSALS)
