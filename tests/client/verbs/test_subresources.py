@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaloop.api import kinds
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import BadRequestError, Status, TooManyRequestsError
 from deltaloop.client import Client, ClientConfig, DeleteOptions, HttpResponse, LogOptions, WriteOptions
 from deltaloop.errors import StreamEndedError
@@ -50,9 +52,10 @@ async def test_scale() -> None:
     assert changed["spec"]["replicas"] == 3
     assert sent(transport) == ("PATCH", path, {}, {"spec": {"replicas": 3}})
     assert transport.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
-    await client.scale(
-        kinds.DEPLOYMENT, "a", 0, namespace="n", resource_version="5", options=WriteOptions(dry_run=True)
-    )
+    of_dict = ResourceType[dict[str, Any]]("apps", "v1", "Deployment", "deployments", model=dict)
+    dry_run = WriteOptions(dry_run=True)
+    changed = await client.scale(of_dict, "a", 0, namespace="n", resource_version="5", options=dry_run)
+    assert isinstance(changed, Resource)
     assert sent(transport)[2:] == ({"dryRun": "All"}, {"spec": {"replicas": 0}, "metadata": {"resourceVersion": "5"}})
 
 

@@ -916,7 +916,7 @@ class Verbs:
             content_type=type,
             version=str(metadata.get("resourceVersion") or "") if isinstance(metadata, (dict, Mapping)) else "",
             timeout=timeout,
-            decode=known.decode,
+            decode=None if subresource == "scale" else known.decode,
         )
         return self._way.write(request)
 
