@@ -11,7 +11,6 @@ from deltaloop.workqueue.errors import TerminalError
 
 
 @final
-@final
 class InvalidChildrenError(InvalidArgumentError, TerminalError):
     """Desired children cannot be applied, and nothing was sent; the message names the child, the cause and a remedy.
 

@@ -10,7 +10,6 @@ from deltaloop._internal.tracebacks import error_text
 
 
 @final
-@final
 class LifespanError(DeltaloopError):
     """A lifespan failed to begin or to end.
 

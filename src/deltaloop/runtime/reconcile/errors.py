@@ -9,7 +9,6 @@ from deltaloop.workqueue.errors import TerminalError
 
 
 @final
-@final
 class WaitOnLoopError(TerminalError, RuntimeError):
     """An ``async def`` function made a blocking call that only plain functions can make.
 
